@@ -1,0 +1,2 @@
+//! The `protojit` command.
+fn main() {}

@@ -1,0 +1,2 @@
+//! Descriptors, linked.
+pub mod model;

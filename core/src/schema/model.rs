@@ -1,0 +1,380 @@
+//! The linked schema as plain data.
+//!
+//! Everything is index-based: a [`MessageId`] is a position in
+//! [`SchemaData::messages`], and so on. Descriptors are handed to users through the
+//! handles of [`super::reflect`]; engines and program builders read this model directly.
+
+use std::ops::Range;
+
+use hashbrown::HashMap;
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub struct $name(pub u32);
+        impl $name {
+            /// The position as a `usize`.
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// A file's position in [`SchemaData::files`].
+    FileId,
+    /// A message's position in [`SchemaData::messages`].
+    MessageId,
+    /// An enum's position in [`SchemaData::enums`].
+    EnumId,
+    /// An extension's position in [`SchemaData::extensions`].
+    ExtensionId,
+    /// A service's position in [`SchemaData::services`].
+    ServiceId,
+}
+
+/// A byte range inside [`SchemaData::raw`]; empty where the element was absent.
+pub type RawRange = Range<u32>;
+
+/// What a name in a schema stands for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Symbol {
+    /// A package (or a prefix of one).
+    Package,
+    /// A message.
+    Message(MessageId),
+    /// An enum.
+    Enum(EnumId),
+    /// An enum value: its enum and its position there.
+    EnumValue(EnumId, u32),
+    /// A field: its message and its position there.
+    Field(MessageId, u32),
+    /// A oneof: its message and its position there.
+    Oneof(MessageId, u32),
+    /// An extension field.
+    Extension(ExtensionId),
+    /// A service.
+    Service(ServiceId),
+    /// A method: its service and its position there.
+    Method(ServiceId, u32),
+}
+
+/// One linked, immutable set of descriptors.
+#[derive(Debug, Default)]
+pub struct SchemaData {
+    /// The serialized `FileDescriptorSet` this was made from, byte for byte.
+    pub raw: Box<[u8]>,
+    /// The files, in the order of the set.
+    pub files: Vec<FileDef>,
+    /// All messages, nested ones and map entries included, in declaration order (pre-order).
+    pub messages: Vec<MessageDef>,
+    /// All enums.
+    pub enums: Vec<EnumDef>,
+    /// All extensions, wherever they were declared.
+    pub extensions: Vec<ExtensionDef>,
+    /// All services.
+    pub services: Vec<ServiceDef>,
+    /// Full name (no leading dot) to symbol.
+    pub symbols: HashMap<Box<str>, Symbol, foldhash::fast::RandomState>,
+}
+
+/// The edition a file is written in. proto2 and proto3 are presets of the same features.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Edition {
+    /// `syntax = "proto2"`, also where no syntax is named.
+    Proto2,
+    /// `syntax = "proto3"`.
+    Proto3,
+    /// `edition = "2023"`.
+    Edition2023,
+    /// `edition = "2024"`.
+    Edition2024,
+}
+
+/// A file.
+#[derive(Debug)]
+pub struct FileDef {
+    /// Its path as imports name it, such as `google/protobuf/any.proto`.
+    pub name: Box<str>,
+    /// Its package, empty where it has none.
+    pub package: Box<str>,
+    /// Its edition.
+    pub edition: Edition,
+    /// Direct imports that are part of the set; a weak or option import that is missing is left out.
+    pub dependencies: Vec<FileId>,
+    /// Positions in `dependencies` of the public imports.
+    pub public_dependencies: Vec<u32>,
+    /// Top-level messages, in declaration order.
+    pub messages: Vec<MessageId>,
+    /// Top-level enums.
+    pub enums: Vec<EnumId>,
+    /// Top-level extensions.
+    pub extensions: Vec<ExtensionId>,
+    /// Services.
+    pub services: Vec<ServiceId>,
+    /// The serialized `FileDescriptorProto`.
+    pub raw: RawRange,
+    /// The serialized `FileOptions`.
+    pub options: RawRange,
+}
+
+/// Messages whose JSON form the specification defines specially.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum WellKnown {
+    /// `google.protobuf.Any`
+    Any,
+    /// `google.protobuf.Timestamp`
+    Timestamp,
+    /// `google.protobuf.Duration`
+    Duration,
+    /// `google.protobuf.FieldMask`
+    FieldMask,
+    /// `google.protobuf.Struct`
+    Struct,
+    /// `google.protobuf.Value`
+    Value,
+    /// `google.protobuf.ListValue`
+    ListValue,
+    /// `google.protobuf.Empty`
+    Empty,
+    /// The nine wrappers, `google.protobuf.BoolValue` and so on.
+    Wrapper,
+}
+
+/// A message.
+#[derive(Debug)]
+pub struct MessageDef {
+    /// Full name, such as `hello.Person.Address`.
+    pub full_name: Box<str>,
+    /// Position in `full_name` where the message's own name begins.
+    pub name_at: u32,
+    /// The file it stands in.
+    pub file: FileId,
+    /// The message it is nested in.
+    pub parent: Option<MessageId>,
+    /// Fields in declaration order (extensions are not among them).
+    pub fields: Vec<FieldDef>,
+    /// `(number, position in fields)`, ascending by number.
+    pub by_number: Vec<(u32, u32)>,
+    /// Oneofs, the synthetic ones of proto3 `optional` included (they come last).
+    pub oneofs: Vec<OneofDef>,
+    /// Messages nested in it, map entries included, in declaration order.
+    pub messages: Vec<MessageId>,
+    /// Enums nested in it.
+    pub enums: Vec<EnumId>,
+    /// Extensions declared inside it (whatever they extend).
+    pub extensions: Vec<ExtensionId>,
+    /// Extensions of the set that extend this message, ascending by number.
+    pub extended_by: Vec<ExtensionId>,
+    /// Number ranges open to extensions, end exclusive.
+    pub extension_ranges: Vec<Range<u32>>,
+    /// Reserved number ranges, end exclusive.
+    pub reserved_ranges: Vec<Range<u32>>,
+    /// Reserved names.
+    pub reserved_names: Vec<Box<str>>,
+    /// `option map_entry`: the entry type of a map field; `fields[0]` is the key, `fields[1]` the value.
+    pub is_map_entry: bool,
+    /// `option message_set_wire_format`.
+    pub is_message_set: bool,
+    /// Its special JSON form, where it has one.
+    pub well_known: Option<WellKnown>,
+    /// The serialized `DescriptorProto`.
+    pub raw: RawRange,
+    /// The serialized `MessageOptions`.
+    pub options: RawRange,
+}
+
+/// The type of a field, by the names and numbers of `FieldDescriptorProto.Type`.
+///
+/// `Group` is only what old descriptors call a delimited message: linking turns it into
+/// [`FieldKind::Message`] with [`FieldDef::delimited`] set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum FieldKind {
+    /// `double`
+    Double,
+    /// `float`
+    Float,
+    /// `int64`
+    Int64,
+    /// `uint64`
+    Uint64,
+    /// `int32`
+    Int32,
+    /// `fixed64`
+    Fixed64,
+    /// `fixed32`
+    Fixed32,
+    /// `bool`
+    Bool,
+    /// `string`
+    String,
+    /// A message, length-prefixed or delimited.
+    Message(MessageId),
+    /// `bytes`
+    Bytes,
+    /// `uint32`
+    Uint32,
+    /// An enum.
+    Enum(EnumId),
+    /// `sfixed32`
+    Sfixed32,
+    /// `sfixed64`
+    Sfixed64,
+    /// `sint32`
+    Sint32,
+    /// `sint64`
+    Sint64,
+}
+
+/// How a field's presence is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Presence {
+    /// Tracked: set and unset are told apart (`optional`, oneof members, sub-messages).
+    Explicit,
+    /// Not tracked: absent means zero, and zero is not written.
+    Implicit,
+    /// Tracked, and its absence is an error.
+    Required,
+    /// A list or a map.
+    Repeated,
+}
+
+/// A default other than zero, or a zero written out.
+#[derive(Clone, PartialEq, Debug)]
+pub enum DefaultValue {
+    /// Integers, bools (0, 1) and enum numbers, as the two's complement of their widest form;
+    /// floats and doubles as their bits.
+    Bits(u64),
+    /// Strings and bytes, unescaped.
+    Bytes(Box<[u8]>),
+}
+
+/// A field of a message, or an extension.
+#[derive(Debug)]
+pub struct FieldDef {
+    /// The name as declared; for extensions the last part of the full name.
+    pub name: Box<str>,
+    /// The JSON name (`json_name`, else the lowerCamelCase of `name`).
+    pub json_name: Box<str>,
+    /// The number, 1 to 536,870,911.
+    pub number: u32,
+    /// The type.
+    pub kind: FieldKind,
+    /// Presence.
+    pub presence: Presence,
+    /// Repeated scalars: written packed.
+    pub packed: bool,
+    /// Strings: bytes that are not UTF-8 are an error.
+    pub validate_utf8: bool,
+    /// Messages: written between start-group and end-group tags.
+    pub delimited: bool,
+    /// A map: `kind` is the entry message.
+    pub is_map: bool,
+    /// The oneof it belongs to, synthetic ones included: position in [`MessageDef::oneofs`].
+    pub oneof: Option<u32>,
+    /// The default where one was declared.
+    pub default: Option<DefaultValue>,
+    /// The serialized `FieldDescriptorProto`.
+    pub raw: RawRange,
+    /// The serialized `FieldOptions`.
+    pub options: RawRange,
+}
+
+/// An extension: a field with a home of its own.
+#[derive(Debug)]
+pub struct ExtensionDef {
+    /// Full name, such as `acme.orders.priority`.
+    pub full_name: Box<str>,
+    /// The file it is declared in.
+    pub file: FileId,
+    /// The message it is declared inside of.
+    pub parent: Option<MessageId>,
+    /// The message it extends.
+    pub extendee: MessageId,
+    /// The field.
+    pub field: FieldDef,
+}
+
+/// A oneof.
+#[derive(Debug)]
+pub struct OneofDef {
+    /// Its name.
+    pub name: Box<str>,
+    /// Made up for a proto3 `optional` field.
+    pub synthetic: bool,
+    /// Positions of its members in [`MessageDef::fields`].
+    pub fields: Vec<u32>,
+    /// The serialized `OneofOptions`.
+    pub options: RawRange,
+}
+
+/// An enum.
+#[derive(Debug)]
+pub struct EnumDef {
+    /// Full name.
+    pub full_name: Box<str>,
+    /// Position in `full_name` where the enum's own name begins.
+    pub name_at: u32,
+    /// The file it stands in.
+    pub file: FileId,
+    /// The message it is nested in.
+    pub parent: Option<MessageId>,
+    /// Values in declaration order; the first is the default.
+    pub values: Vec<EnumValueDef>,
+    /// `(number, position in values)`, ascending by number, the first declared of each number (aliases left out).
+    pub by_number: Vec<(i32, u32)>,
+    /// Name to position in `values`.
+    pub by_name: HashMap<Box<str>, u32, foldhash::fast::RandomState>,
+    /// Closed: numbers that are not declared become unknown fields.
+    pub closed: bool,
+    /// The serialized `EnumDescriptorProto`.
+    pub raw: RawRange,
+    /// The serialized `EnumOptions`.
+    pub options: RawRange,
+}
+
+/// A value of an enum.
+#[derive(Debug)]
+pub struct EnumValueDef {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its number.
+    pub number: i32,
+    /// The serialized `EnumValueOptions`.
+    pub options: RawRange,
+}
+
+/// A service.
+#[derive(Debug)]
+pub struct ServiceDef {
+    /// Full name.
+    pub full_name: Box<str>,
+    /// The file it stands in.
+    pub file: FileId,
+    /// Its methods, in declaration order.
+    pub methods: Vec<MethodDef>,
+    /// The serialized `ServiceOptions`.
+    pub options: RawRange,
+}
+
+/// A method.
+#[derive(Debug)]
+pub struct MethodDef {
+    /// Its name.
+    pub name: Box<str>,
+    /// The request type.
+    pub input: MessageId,
+    /// The response type.
+    pub output: MessageId,
+    /// The client sends a stream.
+    pub client_streaming: bool,
+    /// The server sends a stream.
+    pub server_streaming: bool,
+    /// The serialized `MethodOptions`.
+    pub options: RawRange,
+}
