@@ -378,3 +378,54 @@ pub struct MethodDef {
     /// The serialized `MethodOptions`.
     pub options: RawRange,
 }
+
+/// Where a field stands: in its message, or among the extensions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum FieldKey {
+    /// A declared field: its message and its position in [`MessageDef::fields`].
+    Field(MessageId, u32),
+    /// An extension.
+    Extension(ExtensionId),
+}
+
+impl SchemaData {
+    /// The message at `id`.
+    #[inline]
+    pub fn message(&self, id: MessageId) -> &MessageDef {
+        &self.messages[id.index()]
+    }
+
+    /// The enum at `id`.
+    #[inline]
+    pub fn enum_(&self, id: EnumId) -> &EnumDef {
+        &self.enums[id.index()]
+    }
+
+    /// The field that `key` names.
+    #[inline]
+    pub fn field(&self, key: FieldKey) -> &FieldDef {
+        match key {
+            FieldKey::Field(message, at) => &self.messages[message.index()].fields[at as usize],
+            FieldKey::Extension(id) => &self.extensions[id.index()].field,
+        }
+    }
+
+    /// Declared fields and known extensions of a message, ascending by number.
+    pub fn fields_of(&self, id: MessageId) -> Vec<(FieldKey, &FieldDef)> {
+        let message = self.message(id);
+        let mut all = Vec::with_capacity(message.fields.len() + message.extended_by.len());
+        all.extend(
+            (0u32..)
+                .zip(&message.fields)
+                .map(|(at, field)| (FieldKey::Field(id, at), field)),
+        );
+        all.extend(message.extended_by.iter().map(|&ext| {
+            (
+                FieldKey::Extension(ext),
+                &self.extensions[ext.index()].field,
+            )
+        }));
+        all.sort_by_key(|(_, field)| field.number);
+        all
+    }
+}
