@@ -13,4 +13,9 @@
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("protojit needs a 64-bit little-endian target");
 
+pub mod error;
+pub mod limits;
+pub mod memory;
+pub mod program;
 pub mod schema;
+pub mod wire;

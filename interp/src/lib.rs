@@ -1,1 +1,2 @@
-//! placeholder
+//! The table interpreter: decode and encode over programs.
+pub mod decode;

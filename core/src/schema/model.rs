@@ -414,17 +414,10 @@ impl SchemaData {
     pub fn fields_of(&self, id: MessageId) -> Vec<(FieldKey, &FieldDef)> {
         let message = self.message(id);
         let mut all = Vec::with_capacity(message.fields.len() + message.extended_by.len());
+        all.extend((0u32..).zip(&message.fields).map(|(at, field)| (FieldKey::Field(id, at), field)));
         all.extend(
-            (0u32..)
-                .zip(&message.fields)
-                .map(|(at, field)| (FieldKey::Field(id, at), field)),
+            message.extended_by.iter().map(|&ext| (FieldKey::Extension(ext), &self.extensions[ext.index()].field)),
         );
-        all.extend(message.extended_by.iter().map(|&ext| {
-            (
-                FieldKey::Extension(ext),
-                &self.extensions[ext.index()].field,
-            )
-        }));
         all.sort_by_key(|(_, field)| field.number);
         all
     }

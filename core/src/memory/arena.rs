@@ -1,0 +1,352 @@
+//! Bump memory.
+//!
+//! An arena hands out memory by moving a pointer and takes it all back at once by [`Arena::reset`].
+//! Decoders copy the pointer pair ([`Bump`]) into their context, move it there, and put it back.
+//! Memory is *not* zeroed: who allocates writes every byte that is ever read.
+
+use std::alloc::{Layout as AllocLayout, alloc, dealloc};
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::Arc;
+
+/// The default bound of the memory that one arena takes between two resets: 2 GiB.
+pub const DEFAULT_ARENA_LIMIT: usize = 2 << 30;
+
+const FIRST_CHUNK: usize = 4 << 10;
+const LARGEST_STEP: usize = 4 << 20;
+const CHUNK_ALIGN: usize = 16;
+/// How many schemas an arena keeps alive before a reset lets go of them.
+const MOST_PINS: usize = 64;
+
+/// The free part of the current chunk. Both ends are multiples of eight.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Bump {
+    /// The next free byte.
+    pub at: *mut u8,
+    /// The end of the chunk.
+    pub end: *mut u8,
+}
+
+/// The arena's limit is reached, or the allocator refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the arena's limit of {limit} bytes is reached")]
+pub struct ArenaFull {
+    /// The limit in bytes.
+    pub limit: usize,
+}
+
+struct Chunk {
+    ptr: *mut u8,
+    size: usize,
+}
+
+/// Memory for messages: `Send`, not `Sync`. What was decoded into it borrows it and can be read from
+/// any thread.
+///
+/// ```
+/// use protojit_core::memory::Arena;
+/// let mut arena = Arena::new();
+/// let bytes: &[u8] = arena.copy_bytes(b"hello").unwrap();
+/// assert_eq!(bytes, b"hello");
+/// arena.reset(); // keeps the memory for the next message
+/// assert_eq!(arena.used(), 0);
+/// ```
+pub struct Arena {
+    bump: Cell<Bump>,
+    chunks: RefCell<Vec<Chunk>>,
+    reserved: Cell<usize>,
+    limit: usize,
+    pins: RefCell<Vec<Arc<dyn Any + Send + Sync>>>,
+    last_pin: Cell<*const ()>,
+    counters: [Cell<u64>; Self::COUNTERS],
+}
+
+// SAFETY: chunks are owned by the arena alone, and pins are `Send + Sync`; the cells make it `!Sync`,
+// so that only one thread at a time allocates.
+unsafe impl Send for Arena {}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Arena::new()
+    }
+}
+
+impl Arena {
+    /// How many event counters an arena carries for the engines.
+    pub const COUNTERS: usize = 4;
+
+    /// An empty arena with [`DEFAULT_ARENA_LIMIT`]. Takes no memory until the first use.
+    pub fn new() -> Arena {
+        Arena::with_limit(DEFAULT_ARENA_LIMIT)
+    }
+
+    /// An empty arena that holds at most `limit` bytes, chunk rounding included.
+    pub fn with_limit(limit: usize) -> Arena {
+        Arena {
+            bump: Cell::new(Bump { at: ptr::without_provenance_mut(8), end: ptr::without_provenance_mut(8) }),
+            chunks: RefCell::default(),
+            reserved: Cell::new(0),
+            limit,
+            pins: RefCell::default(),
+            last_pin: Cell::new(ptr::null()),
+            counters: Default::default(),
+        }
+    }
+
+    /// An empty arena whose first chunk holds `bytes`, so that messages of that size never grow it.
+    pub fn with_capacity(bytes: usize) -> Arena {
+        let arena = Arena::new();
+        // Where the memory cannot be had the first decode reports it.
+        let _ = arena.grow(bytes);
+        arena
+    }
+
+    /// The limit in bytes.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Bytes handed out since the last reset, unused tails of full chunks included.
+    pub fn used(&self) -> usize {
+        let bump = self.bump.get();
+        self.reserved.get() - (bump.end as usize - bump.at as usize)
+    }
+
+    /// Bytes taken from the allocator.
+    pub fn reserved(&self) -> usize {
+        self.reserved.get()
+    }
+
+    /// Forgets everything in the arena and keeps its memory: afterwards there is one chunk, as large as
+    /// all of them were together, so that equal work needs no new one.
+    pub fn reset(&mut self) {
+        let chunks = self.chunks.get_mut();
+        if chunks.len() > 1 {
+            let size = self.reserved.get();
+            free(chunks);
+            self.reserved.set(0);
+            self.bump.set(Bump { at: ptr::without_provenance_mut(8), end: ptr::without_provenance_mut(8) });
+            // Where one chunk of that size cannot be had, the next decode begins small.
+            let _ = self.add_chunk(size);
+        } else if let Some(chunk) = chunks.first() {
+            let end = chunk.ptr.wrapping_add(chunk.size);
+            self.bump.set(Bump { at: chunk.ptr, end });
+        }
+        if self.pins.get_mut().len() > MOST_PINS {
+            self.pins.get_mut().clear();
+            self.last_pin.set(ptr::null());
+        }
+    }
+
+    /// Gives all memory back to the allocator and lets go of the schemas it kept alive.
+    pub fn release(&mut self) {
+        free(self.chunks.get_mut());
+        self.reserved.set(0);
+        self.bump.set(Bump { at: ptr::without_provenance_mut(8), end: ptr::without_provenance_mut(8) });
+        self.pins.get_mut().clear();
+        self.last_pin.set(ptr::null());
+    }
+
+    /// The free part of the current chunk, for a decoder to allocate from.
+    #[inline]
+    pub fn bump(&self) -> Bump {
+        self.bump.get()
+    }
+
+    /// Puts back what [`Arena::bump`] or [`Arena::grow`] gave.
+    ///
+    /// # Safety
+    /// `bump` is the last value that this arena gave out, with `at` moved forward, at most to `end`, by a
+    /// multiple of eight.
+    #[inline]
+    pub unsafe fn set_bump(&self, bump: Bump) {
+        self.bump.set(bump);
+    }
+
+    /// Starts a new chunk with at least `size` free bytes and gives it.
+    ///
+    /// # Errors
+    /// The limit is reached, or the allocator refused.
+    #[cold]
+    pub fn grow(&self, size: usize) -> Result<Bump, ArenaFull> {
+        let full = ArenaFull { limit: self.limit };
+        let reserved = self.reserved.get();
+        let room = self.limit.checked_sub(reserved).ok_or(full)?;
+        let size = size.checked_next_multiple_of(CHUNK_ALIGN).ok_or(full)?;
+        let step = reserved.clamp(FIRST_CHUNK, LARGEST_STEP);
+        let wanted = size.max(step).min(room & !(CHUNK_ALIGN - 1));
+        if wanted < size {
+            return Err(full);
+        }
+        self.add_chunk(wanted)
+    }
+
+    fn add_chunk(&self, size: usize) -> Result<Bump, ArenaFull> {
+        let full = ArenaFull { limit: self.limit };
+        if size == 0 {
+            return Err(full);
+        }
+        let layout = AllocLayout::from_size_align(size, CHUNK_ALIGN).map_err(|_| full)?;
+        let mut chunks = self.chunks.borrow_mut();
+        chunks.try_reserve(1).map_err(|_| full)?;
+        // SAFETY: `size` is not zero.
+        let ptr = unsafe { alloc(layout) };
+        if ptr.is_null() {
+            return Err(full);
+        }
+        chunks.push(Chunk { ptr, size });
+        self.reserved.set(self.reserved.get() + size);
+        let bump = Bump { at: ptr, end: ptr.wrapping_add(size) };
+        self.bump.set(bump);
+        Ok(bump)
+    }
+
+    /// `size` bytes, aligned to eight, not initialised.
+    ///
+    /// # Errors
+    /// The limit is reached, or the allocator refused.
+    #[inline]
+    pub fn alloc(&self, size: usize) -> Result<*mut u8, ArenaFull> {
+        let size = size.checked_next_multiple_of(8).ok_or(ArenaFull { limit: self.limit })?;
+        let mut bump = self.bump.get();
+        if bump.end as usize - (bump.at as usize) < size {
+            bump = self.grow(size)?;
+        }
+        let at = bump.at;
+        self.bump.set(Bump { at: at.wrapping_add(size), end: bump.end });
+        Ok(at)
+    }
+
+    /// `size` zero bytes, aligned to eight.
+    ///
+    /// # Errors
+    /// As [`Arena::alloc`].
+    #[inline]
+    pub fn alloc_zeroed(&self, size: usize) -> Result<*mut u8, ArenaFull> {
+        let at = self.alloc(size)?;
+        // SAFETY: `alloc` gave `size` writable bytes.
+        unsafe { at.write_bytes(0, size) };
+        Ok(at)
+    }
+
+    /// A copy of `bytes` that lives as long as the arena is not reset.
+    ///
+    /// # Errors
+    /// As [`Arena::alloc`].
+    pub fn copy_bytes(&self, bytes: &[u8]) -> Result<&[u8], ArenaFull> {
+        let at = self.alloc(bytes.len())?;
+        // SAFETY: fresh memory of that length, which nobody else writes to before a reset, and that
+        // needs `&mut self`.
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len());
+            Ok(std::slice::from_raw_parts(at, bytes.len()))
+        }
+    }
+
+    /// Uninitialised room for `len` bytes.
+    ///
+    /// # Errors
+    /// As [`Arena::alloc`].
+    #[expect(clippy::mut_from_ref, reason = "every call gives other memory")]
+    pub fn alloc_slice(&self, len: usize) -> Result<&mut [MaybeUninit<u8>], ArenaFull> {
+        let at = self.alloc(len)?;
+        // SAFETY: fresh memory of that length; `MaybeUninit` needs no initialisation.
+        Ok(unsafe { std::slice::from_raw_parts_mut(at.cast(), len) })
+    }
+
+    /// Keeps `owner` alive as long as what is decoded into this arena may be read. Costs a comparison
+    /// where it is the one pinned last.
+    #[inline]
+    pub fn pin<T: Any + Send + Sync>(&self, owner: &Arc<T>) {
+        if !ptr::eq(self.last_pin.get(), Arc::as_ptr(owner).cast()) {
+            self.pin_slow(owner.clone());
+        }
+    }
+
+    #[cold]
+    fn pin_slow(&self, owner: Arc<dyn Any + Send + Sync>) {
+        let address = Arc::as_ptr(&owner).cast::<()>();
+        let mut pins = self.pins.borrow_mut();
+        if !pins.iter().any(|pin| ptr::eq(Arc::as_ptr(pin).cast::<()>(), address)) {
+            pins.push(owner);
+        }
+        self.last_pin.set(address);
+    }
+
+    /// The event counter `which`, below [`Arena::COUNTERS`]; they count until the engines flush them.
+    #[inline]
+    pub fn counter(&self, which: usize) -> &Cell<u64> {
+        &self.counters[which]
+    }
+}
+
+fn free(chunks: &mut Vec<Chunk>) {
+    for chunk in chunks.drain(..) {
+        // SAFETY: allocated in `add_chunk` with this very layout, and dropped from the list now.
+        unsafe { dealloc(chunk.ptr, AllocLayout::from_size_align_unchecked(chunk.size, CHUNK_ALIGN)) };
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        free(self.chunks.get_mut());
+    }
+}
+
+impl std::fmt::Debug for Arena {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Arena")
+            .field("used", &self.used())
+            .field("reserved", &self.reserved())
+            .field("limit", &self.limit)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reset_arena_serves_equal_work_from_one_chunk() {
+        let mut arena = Arena::new();
+        for _ in 0..3 {
+            for _ in 0..1000 {
+                arena.alloc(64).unwrap();
+            }
+            let reserved = arena.reserved();
+            arena.reset();
+            assert_eq!(arena.reserved(), reserved);
+            assert_eq!(arena.chunks.borrow().len(), 1);
+        }
+    }
+
+    #[test]
+    fn the_limit_holds() {
+        let arena = Arena::with_limit(10_000);
+        assert!(arena.alloc(20_000).is_err());
+        let mut got = 0;
+        while arena.alloc(1000).is_ok() {
+            got += 1000;
+        }
+        assert!((7000..=10_000).contains(&got), "{got}");
+        assert!(arena.reserved() <= 10_000);
+        assert_eq!(arena.alloc(usize::MAX), Err(ArenaFull { limit: 10_000 }));
+    }
+
+    #[test]
+    fn pins_are_kept_once() {
+        let arena = Arena::new();
+        let (a, b) = (Arc::new(1), Arc::new(2));
+        for _ in 0..4 {
+            arena.pin(&a);
+            arena.pin(&b);
+        }
+        assert_eq!(Arc::strong_count(&a), 2);
+        drop(arena);
+        assert_eq!(Arc::strong_count(&b), 1);
+    }
+}

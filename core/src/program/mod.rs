@@ -1,0 +1,32 @@
+//! Shapes and programs.
+//!
+//! A [`Shape`] says which fields of a message a reader wants and at which offsets of message memory they lie
+//! (its [`Layout`]). A [`DecodeProgram`] says how the wire bytes of one schema's message fill one shape, an
+//! [`EncodeProgram`] how a shape is written. Programs are plain tables. Every rule about the wire is settled when
+//! they are built; the engines only execute them.
+//!
+//! [`Programs`] builds and caches them for one schema, one strongly connected component of messages at a time.
+
+mod build;
+mod decode;
+mod encode;
+mod layout;
+mod numbers;
+mod ops;
+mod unit;
+
+pub use build::Programs;
+pub use decode::{CompiledFrame, DecodeOp, DecodeOptions, DecodeProgram, MapOp};
+pub use encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram};
+pub use layout::{
+    COLD_OFFSET, FieldSlot, HOT_BYTES, Layout, LayoutId, PAGES_OFFSET, Shape, SlotPresence, UNKNOWN_OFFSET, storage_of,
+};
+pub use numbers::NumberTable;
+pub use ops::{Cardinality, EnumSet, Hasbit, NO_CASE, ValueKind};
+pub use unit::{Child, Linker, Unit, UnitRef, components};
+
+/// A decode program, and what keeps it alive.
+pub type DecodeRef = UnitRef<DecodeProgram>;
+
+/// An encode program, and what keeps it alive.
+pub type EncodeRef = UnitRef<EncodeProgram>;

@@ -1,0 +1,112 @@
+//! What a decode carries along.
+
+use protojit_core::error::DecodeErrorKind;
+use protojit_core::limits::Limits;
+use protojit_core::memory::alloc::Alloc;
+use protojit_core::memory::{Arena, ArenaFull, Bump};
+use protojit_core::schema::model::FieldKey;
+
+/// Bytes behind `safe` that may still be loaded: the longest tag and length, and the widest inline load.
+pub const SLACK: usize = 64;
+
+/// Marks a frame that an end-group tag closed: set in the returned position, which no address has.
+pub const CLOSED_BY_GROUP: usize = 1 << 63;
+
+/// The state of one decode, shared by both engines. Compiled code reaches the first fields by offset.
+#[derive(Debug)]
+#[repr(C)]
+pub struct DecodeCtx {
+    /// Free arena memory.
+    pub bump: Bump,
+    /// From here on loads must be careful: at least [`SLACK`] bytes can be read behind every earlier position.
+    /// The end of the input where padding follows it.
+    pub safe: *const u8,
+    /// Levels of nesting that are left.
+    pub depth: u32,
+    /// The field number of the end-group tag that closed the last frame.
+    pub end_group: u32,
+    /// Not 0 once a frame ended without one of its required fields.
+    pub maybe_missing: u32,
+    /// Unknown fields that may still be kept.
+    pub unknown_fields_left: usize,
+    /// Bytes of unknown fields that may still be kept.
+    pub unknown_bytes_left: usize,
+    /// The first byte of the input (of the padded copy where there is one).
+    pub begin: *const u8,
+    /// The end of the input.
+    pub end: *const u8,
+    /// Where memory comes from when `bump` is used up.
+    pub arena: *const Arena,
+    /// Bytes that the interpreter finished for compiled code.
+    pub finished_bytes: u64,
+    /// Frames that compiled code handed to the interpreter because a program had no compiled code.
+    pub interpreted_calls: u64,
+    /// The first error.
+    pub error: Option<(DecodeErrorKind, *const u8)>,
+    /// The fields around the error, innermost first.
+    pub path: Vec<FieldKey>,
+}
+
+impl DecodeCtx {
+    /// The state at the beginning: `begin..end` is the input, `padded` says that [`SLACK`] readable bytes follow it.
+    pub fn new(arena: &Arena, begin: *const u8, end: *const u8, padded: bool, limits: &Limits) -> DecodeCtx {
+        let len = end as usize - begin as usize;
+        let safe = if padded { end } else { begin.wrapping_add(len.saturating_sub(SLACK)) };
+        DecodeCtx {
+            bump: arena.bump(),
+            safe,
+            depth: limits.depth(),
+            end_group: 0,
+            maybe_missing: 0,
+            unknown_fields_left: limits.max_unknown_fields,
+            unknown_bytes_left: limits.max_unknown_bytes,
+            begin,
+            end,
+            arena,
+            finished_bytes: 0,
+            interpreted_calls: 0,
+            error: None,
+            path: Vec::new(),
+        }
+    }
+
+    /// Records an error, unless there is one already.
+    #[cold]
+    pub fn fail(&mut self, kind: DecodeErrorKind, at: *const u8) -> *const u8 {
+        self.error.get_or_insert((kind, at));
+        std::ptr::null()
+    }
+}
+
+// SAFETY: `bump` is the arena's own, put back before the arena grows and when the decode ends.
+unsafe impl Alloc for DecodeCtx {
+    #[inline]
+    fn alloc(&mut self, size: usize) -> Result<*mut u8, ArenaFull> {
+        match self.bump.take(size) {
+            Some(at) => Ok(at),
+            None => grow(self, size),
+        }
+    }
+
+    #[inline]
+    fn extend(&mut self, end: *mut u8, more: usize) -> bool {
+        self.bump.extend(end, more)
+    }
+
+    fn limit(&self) -> usize {
+        // SAFETY: the arena outlives the decode.
+        unsafe { (*self.arena).limit() }
+    }
+}
+
+#[cold]
+fn grow(ctx: &mut DecodeCtx, size: usize) -> Result<*mut u8, ArenaFull> {
+    // SAFETY: the arena outlives the decode, and nobody else uses it meanwhile.
+    let arena = unsafe { &*ctx.arena };
+    let full = ArenaFull { limit: arena.limit() };
+    let size = size.checked_next_multiple_of(8).ok_or(full)?;
+    // SAFETY: the arena's own value, moved forward by multiples of eight.
+    unsafe { arena.set_bump(ctx.bump) };
+    ctx.bump = arena.grow(size)?;
+    ctx.bump.take(size).ok_or(full)
+}

@@ -1,0 +1,2 @@
+//! Decoding.
+pub mod context;
