@@ -28,9 +28,10 @@ impl Default for DecodeOptions {
     }
 }
 
-/// The entry of compiled code, as called from other units: `(p, limit, message, program)`, with the
-/// context in the pinned register. The return value is described at the interpreter's `decode_frame`.
-pub type CompiledFrame = unsafe extern "C" fn(*const u8, *const u8, *mut u8, *const DecodeProgram) -> *const u8;
+/// The entry of compiled code, as called from other units: `(p, limit, message, depth, program)`, with the
+/// context in the pinned register. `depth` is the number of levels that may still be nested below this frame. The
+/// return value is described at the interpreter's `decode_frame`.
+pub type CompiledFrame = unsafe extern "C" fn(*const u8, *const u8, *mut u8, u64, *const DecodeProgram) -> *const u8;
 
 /// How one message fills its shape.
 #[repr(C)]

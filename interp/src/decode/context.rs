@@ -31,6 +31,10 @@ pub struct DecodeCtx {
     pub unknown_fields_left: usize,
     /// Bytes of unknown fields that may still be kept.
     pub unknown_bytes_left: usize,
+    /// What the last helper answers to compiled code: a position or an address, null after an error.
+    pub answer: *const u8,
+    /// The number that goes with `answer`.
+    pub answer_value: u64,
     /// The first byte of the input (of the padded copy where there is one).
     pub begin: *const u8,
     /// The end of the input.
@@ -60,6 +64,8 @@ impl DecodeCtx {
             maybe_missing: 0,
             unknown_fields_left: limits.max_unknown_fields,
             unknown_bytes_left: limits.max_unknown_bytes,
+            answer: std::ptr::null(),
+            answer_value: 0,
             begin,
             end,
             arena,
