@@ -107,7 +107,9 @@ impl FieldSlot {
     }
 }
 
-/// The memory of one message type in one shape.
+/// The memory of one message type in one shape. Only this crate makes layouts, so that whoever holds one can
+/// rely on what it says.
+#[non_exhaustive]
 pub struct Layout {
     /// The identity.
     pub id: LayoutId,
