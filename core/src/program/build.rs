@@ -14,7 +14,7 @@ use super::decode::{DecodeOp, DecodeOptions, DecodeProgram, MapOp};
 use super::encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram};
 use super::layout::{FieldSlot, Layout, Shape, SlotPresence};
 use super::numbers::NumberTable;
-use super::ops::{Cardinality, EnumSet, Hasbit, NO_CASE, ValueKind};
+use super::ops::{Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
 use super::unit::{Child, Linker, Unit, UnitRef, components};
 use super::{DecodeRef, EncodeRef};
 
@@ -139,8 +139,20 @@ impl Programs {
                     SlotPresence::Case { offset } => (Hasbit { offset: 0, mask: 0 }, offset),
                     _ => (Hasbit { offset: 0, mask: 0 }, NO_CASE),
                 };
+                let wire_type = written_wire_type(field, kind);
+                let tag = tag(slot.number, wire_type);
+                let (tag_word, tag_len) = written_tag(tag);
+                let (tag_bytes, tag_mask) = match tag_len {
+                    5 => (1, 0),
+                    len => (tag_word as u32, u32::MAX >> (32 - 8 * u32::from(len))),
+                };
                 DecodeOp {
-                    tag: tag(slot.number, written_wire_type(field, kind)),
+                    tag,
+                    tag_bytes,
+                    tag_mask,
+                    tag_len,
+                    route: Route::of(kind, cardinality(slot), wire_type == WireType::Len),
+                    indirect: slot.page != 0 || case_offset != NO_CASE,
                     number: slot.number,
                     next: if at + 1 < count { at + 1 } else { u32::MAX },
                     kind,
@@ -231,10 +243,7 @@ impl Programs {
                         fields,
                     });
                 }
-                let mut bytes = [0; MAX_VARINT_LEN];
-                let wire_type = written_wire_type(field, kind);
-                let tag_len = write_varint(tag(slot.number, wire_type).into(), &mut bytes) as u8;
-                let tag_bytes = u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default());
+                let (tag_bytes, tag_len) = written_tag(tag(slot.number, written_wire_type(field, kind)));
                 EncodeOp {
                     tag_bytes,
                     tag_len,
@@ -385,6 +394,13 @@ fn cardinality(slot: &FieldSlot) -> Cardinality {
 /// The wire type that the schema writes the field with.
 fn written_wire_type(field: &FieldDef, kind: ValueKind) -> WireType {
     if field.packed { WireType::Len } else { kind.wire_type() }
+}
+
+/// A tag's bytes as written, little-endian, and how many there are.
+fn written_tag(tag: u32) -> (u64, u8) {
+    let mut bytes = [0; MAX_VARINT_LEN];
+    let len = write_varint(tag.into(), &mut bytes) as u8;
+    (u64::from_le_bytes(bytes[..8].try_into().unwrap_or_default()), len)
 }
 
 /// The words of the message itself that required scalars set bits in.

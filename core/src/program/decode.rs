@@ -8,7 +8,7 @@ use crate::schema::model::{FieldKey, MessageId, SchemaData};
 
 use super::layout::Layout;
 use super::numbers::NumberTable;
-use super::ops::{Cardinality, EnumSet, Hasbit, ValueKind};
+use super::ops::{Cardinality, EnumSet, Hasbit, Route, ValueKind};
 use super::unit::{Child, UnitRef};
 
 /// What a decode does with what the specification leaves open. Part of a program's key: options are compiled in.
@@ -115,6 +115,16 @@ pub struct DecodeOp {
     pub aux: u32,
     /// Position of the slot in the layout's fields.
     pub slot: u32,
+    /// The bytes of `tag` as written, little-endian; 1 where it has five, which no masked word equals.
+    pub tag_bytes: u32,
+    /// Covers the bytes of `tag_bytes`; 0 where the tag has five.
+    pub tag_mask: u32,
+    /// How many bytes the tag has when written shortest, 1 to 5.
+    pub tag_len: u8,
+    /// What the table interpreter's main loop does.
+    pub route: Route,
+    /// The cell lies on a cold page or is shared by a oneof.
+    pub indirect: bool,
     /// The field, in the schema that wrote the bytes.
     pub key: FieldKey,
     /// Messages: the program of the sub-message.

@@ -22,7 +22,7 @@ pub use layout::{
     COLD_OFFSET, FieldSlot, HOT_BYTES, Layout, LayoutId, PAGES_OFFSET, Shape, SlotPresence, UNKNOWN_OFFSET, storage_of,
 };
 pub use numbers::NumberTable;
-pub use ops::{Cardinality, EnumSet, Hasbit, NO_CASE, ValueKind};
+pub use ops::{Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
 pub use unit::{Child, Linker, Unit, UnitRef, components};
 
 /// A decode program, and what keeps it alive.
