@@ -77,8 +77,45 @@ pub struct SchemaData {
     pub extensions: Vec<ExtensionDef>,
     /// All services.
     pub services: Vec<ServiceDef>,
-    /// Full name (no leading dot) to symbol.
+    /// Full name (no leading dot) to symbol. Placeholders are not in it.
     pub symbols: HashMap<Box<str>, Symbol, foldhash::fast::RandomState>,
+    /// The file that came last in the set: what schema registries call the root.
+    pub root_file: Option<FileId>,
+}
+
+impl SchemaData {
+    /// The field or known extension of a message with this number.
+    pub fn field_by_number(&self, message: MessageId, number: u32) -> Option<FieldKey> {
+        let def = &self.messages[message.index()];
+        if let Ok(at) = def.by_number.binary_search_by_key(&number, |&(n, _)| n) {
+            return Some(FieldKey::Field(message, def.by_number[at].1));
+        }
+        def.extended_by
+            .binary_search_by_key(&number, |id| self.extensions[id.index()].field.number)
+            .ok()
+            .map(|at| FieldKey::Extension(def.extended_by[at]))
+    }
+
+    /// Declared fields and known extensions of a message, ascending by number.
+    pub fn fields_of(&self, id: MessageId) -> Vec<(FieldKey, &FieldDef)> {
+        let message = self.message(id);
+        let mut all = Vec::with_capacity(message.fields.len() + message.extended_by.len());
+        let mut extensions = message.extended_by.iter().peekable();
+        let extension = |&id: &ExtensionId| (FieldKey::Extension(id), &self.extensions[id.index()].field);
+        for &(number, at) in &message.by_number {
+            while let Some(id) = extensions.next_if(|id| self.extensions[id.index()].field.number < number) {
+                all.push(extension(id));
+            }
+            all.push((FieldKey::Field(id, at), &message.fields[at as usize]));
+        }
+        all.extend(extensions.map(extension));
+        all
+    }
+
+    /// The bytes of a range; empty for one that does not lie in [`SchemaData::raw`].
+    pub fn bytes(&self, range: &RawRange) -> &[u8] {
+        self.raw.get(range.start as usize..range.end as usize).unwrap_or_default()
+    }
 }
 
 /// The edition a file is written in. proto2 and proto3 are presets of the same features.
@@ -161,6 +198,10 @@ pub struct MessageDef {
     pub fields: Vec<FieldDef>,
     /// `(number, position in fields)`, ascending by number.
     pub by_number: Vec<(u32, u32)>,
+    /// Positions in `fields`, ascending by name.
+    pub by_name: Vec<u32>,
+    /// Positions in `fields`, ascending by JSON name; of two with the same, the first declared comes first.
+    pub by_json_name: Vec<u32>,
     /// Oneofs, the synthetic ones of proto3 `optional` included (they come last).
     pub oneofs: Vec<OneofDef>,
     /// Messages nested in it, map entries included, in declaration order.
@@ -183,6 +224,9 @@ pub struct MessageDef {
     pub is_message_set: bool,
     /// Its special JSON form, where it has one.
     pub well_known: Option<WellKnown>,
+    /// Stands in for a message whose file, a weak import, is not in the set: no fields,
+    /// no raw bytes, no symbol. `file` is the first file that refers to it.
+    pub placeholder: bool,
     /// The serialized `DescriptorProto`.
     pub raw: RawRange,
     /// The serialized `MessageOptions`.
@@ -261,7 +305,7 @@ pub struct FieldDef {
     pub name: Box<str>,
     /// The JSON name (`json_name`, else the lowerCamelCase of `name`).
     pub json_name: Box<str>,
-    /// The number, 1 to 536,870,911.
+    /// The number, 1 to 536,870,911; for extensions of a MessageSet up to 2,147,483,646.
     pub number: u32,
     /// The type.
     pub kind: FieldKind,
@@ -332,6 +376,9 @@ pub struct EnumDef {
     pub by_name: HashMap<Box<str>, u32, foldhash::fast::RandomState>,
     /// Closed: numbers that are not declared become unknown fields.
     pub closed: bool,
+    /// Stands in for an enum whose file, a weak import, is not in the set: open, with one
+    /// made-up value zero.
+    pub placeholder: bool,
     /// The serialized `EnumDescriptorProto`.
     pub raw: RawRange,
     /// The serialized `EnumOptions`.
@@ -409,16 +456,47 @@ impl SchemaData {
             FieldKey::Extension(id) => &self.extensions[id.index()].field,
         }
     }
+}
 
-    /// Declared fields and known extensions of a message, ascending by number.
-    pub fn fields_of(&self, id: MessageId) -> Vec<(FieldKey, &FieldDef)> {
-        let message = self.message(id);
-        let mut all = Vec::with_capacity(message.fields.len() + message.extended_by.len());
-        all.extend((0u32..).zip(&message.fields).map(|(at, field)| (FieldKey::Field(id, at), field)));
-        all.extend(
-            message.extended_by.iter().map(|&ext| (FieldKey::Extension(ext), &self.extensions[ext.index()].field)),
-        );
-        all.sort_by_key(|(_, field)| field.number);
-        all
+impl MessageDef {
+    /// The name without its scope.
+    pub fn name(&self) -> &str {
+        self.full_name.get(self.name_at as usize..).unwrap_or_default()
+    }
+
+    /// The position in `fields` of the field with this name.
+    pub fn field_named(&self, name: &str) -> Option<u32> {
+        self.find(&self.by_name, name, |field| &field.name)
+    }
+
+    /// The position in `fields` of the field with this JSON name (the first declared, where
+    /// several have it).
+    pub fn field_json_named(&self, name: &str) -> Option<u32> {
+        self.find(&self.by_json_name, name, |field| &field.json_name)
+    }
+
+    fn find(&self, sorted: &[u32], name: &str, of: impl Fn(&FieldDef) -> &str) -> Option<u32> {
+        let at = sorted.partition_point(|&i| of(&self.fields[i as usize]) < name);
+        let &index = sorted.get(at)?;
+        (of(&self.fields[index as usize]) == name).then_some(index)
+    }
+}
+
+impl EnumDef {
+    /// The name without its scope.
+    pub fn name(&self) -> &str {
+        self.full_name.get(self.name_at as usize..).unwrap_or_default()
+    }
+
+    /// The position in `values` of the first value with this number.
+    pub fn value_numbered(&self, number: i32) -> Option<u32> {
+        self.by_number.binary_search_by_key(&number, |&(n, _)| n).ok().map(|at| self.by_number[at].1)
+    }
+}
+
+impl FieldKind {
+    /// Repeated fields of this type can be packed.
+    pub const fn is_packable(self) -> bool {
+        !matches!(self, FieldKind::String | FieldKind::Bytes | FieldKind::Message(_))
     }
 }
