@@ -11,6 +11,9 @@ use super::{
     Linker, Result, over,
 };
 
+/// Number ranges, ascending and disjoint.
+type Ranges = Vec<Range<u32>>;
+
 /// Whether a number lies in one of these ascending, disjoint ranges.
 fn contains(ranges: &[Range<u32>], number: u32) -> bool {
     let after = ranges.partition_point(|range| range.start <= number);
@@ -24,7 +27,7 @@ impl<'a> Linker<'a> {
         message: MessageId,
         extensions: &[Range<i32>],
         reserved: &[Range<i32>],
-    ) -> Result<(Vec<Range<u32>>, Vec<Range<u32>>), Kind> {
+    ) -> Result<(Ranges, Ranges), Kind> {
         let max = if self.data.messages[message.index()].is_message_set { i32::MAX } else { 1 << 29 };
         let sorted = |ranges: &[Range<i32>]| {
             let mut sorted = Vec::with_capacity(ranges.len());
