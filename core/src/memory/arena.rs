@@ -5,7 +5,6 @@
 //! Memory is *not* zeroed: who allocates writes every byte that is ever read.
 
 use std::alloc::{Layout as AllocLayout, alloc, dealloc};
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -17,8 +16,10 @@ pub const DEFAULT_ARENA_LIMIT: usize = 2 << 30;
 const FIRST_CHUNK: usize = 4 << 10;
 const LARGEST_STEP: usize = 4 << 20;
 const CHUNK_ALIGN: usize = 16;
-/// How many schemas an arena keeps alive before a reset lets go of them.
+/// How many owners an arena keeps alive before a reset lets go of them.
 const MOST_PINS: usize = 64;
+/// A reset passes counts on once so many events are waiting.
+const FLUSH_AFTER: u64 = 1024;
 
 /// The free part of the current chunk. Both ends are multiples of eight.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,27 @@ struct Chunk {
     size: usize,
 }
 
+/// Event counts of an arena: how many decodes each engine ran, and so on. The engines give them their meaning.
+pub type Counts = [u64; Arena::COUNTERS];
+
+/// What an arena keeps alive: the owner of the layouts that its messages have. It also receives the counts of what
+/// was decoded on its behalf, so that no counter is shared between threads on the way.
+pub trait Owner: Send + Sync {
+    /// Adds counts. Called when the arena is reset (now and then), released or dropped.
+    fn add_counts(&self, counts: &Counts);
+}
+
+struct Pin {
+    owner: Arc<dyn Owner>,
+    counts: Counts,
+}
+
+impl Pin {
+    fn address(&self) -> *const () {
+        Arc::as_ptr(&self.owner).cast()
+    }
+}
+
 /// Memory for messages: `Send`, not `Sync`. What was decoded into it borrows it and can be read from
 /// any thread.
 ///
@@ -59,7 +81,8 @@ pub struct Arena {
     chunks: RefCell<Vec<Chunk>>,
     reserved: Cell<usize>,
     limit: usize,
-    pins: RefCell<Vec<Arc<dyn Any + Send + Sync>>>,
+    pins: RefCell<Vec<Pin>>,
+    /// The owner pinned last; `counters` are its counts.
     last_pin: Cell<*const ()>,
     counters: [Cell<u64>; Self::COUNTERS],
 }
@@ -136,8 +159,9 @@ impl Arena {
             self.bump.set(Bump { at: chunk.ptr, end });
         }
         if self.pins.get_mut().len() > MOST_PINS {
-            self.pins.get_mut().clear();
-            self.last_pin.set(ptr::null());
+            self.unpin();
+        } else if self.counters.iter().map(Cell::get).sum::<u64>() >= FLUSH_AFTER {
+            self.flush_counts();
         }
     }
 
@@ -146,8 +170,34 @@ impl Arena {
         free(self.chunks.get_mut());
         self.reserved.set(0);
         self.bump.set(Bump { at: ptr::without_provenance_mut(8), end: ptr::without_provenance_mut(8) });
+        self.unpin();
+    }
+
+    fn unpin(&mut self) {
+        self.flush_counts();
         self.pins.get_mut().clear();
         self.last_pin.set(ptr::null());
+    }
+
+    /// Passes all counts on to the owners they belong to.
+    pub fn flush_counts(&self) {
+        self.store_counters();
+        for pin in self.pins.borrow_mut().iter_mut() {
+            let counts = std::mem::take(&mut pin.counts);
+            if counts != Counts::default() {
+                pin.owner.add_counts(&counts);
+            }
+        }
+    }
+
+    /// Moves the counters to the pin that they belong to.
+    fn store_counters(&self) {
+        let last = self.last_pin.get();
+        if let Some(pin) = self.pins.borrow_mut().iter_mut().find(|pin| ptr::eq(pin.address(), last)) {
+            for (count, counter) in pin.counts.iter_mut().zip(&self.counters) {
+                *count += counter.take();
+            }
+        }
     }
 
     /// The free part of the current chunk, for a decoder to allocate from.
@@ -260,23 +310,25 @@ impl Arena {
     /// Keeps `owner` alive as long as what is decoded into this arena may be read. Costs a comparison
     /// where it is the one pinned last.
     #[inline]
-    pub fn pin<T: Any + Send + Sync>(&self, owner: &Arc<T>) {
+    pub fn pin<T: Owner + 'static>(&self, owner: &Arc<T>) {
         if !ptr::eq(self.last_pin.get(), Arc::as_ptr(owner).cast()) {
             self.pin_slow(owner.clone());
         }
     }
 
     #[cold]
-    fn pin_slow(&self, owner: Arc<dyn Any + Send + Sync>) {
-        let address = Arc::as_ptr(&owner).cast::<()>();
+    fn pin_slow(&self, owner: Arc<dyn Owner>) {
+        self.store_counters();
+        let pin = Pin { owner, counts: Counts::default() };
+        let address = pin.address();
         let mut pins = self.pins.borrow_mut();
-        if !pins.iter().any(|pin| ptr::eq(Arc::as_ptr(pin).cast::<()>(), address)) {
-            pins.push(owner);
+        if !pins.iter().any(|other| ptr::eq(other.address(), address)) {
+            pins.push(pin);
         }
         self.last_pin.set(address);
     }
 
-    /// The event counter `which`, below [`Arena::COUNTERS`]; they count until the engines flush them.
+    /// The event counter `which`, below [`Arena::COUNTERS`]; it counts for the owner pinned last.
     #[inline]
     pub fn counter(&self, which: usize) -> &Cell<u64> {
         &self.counters[which]
@@ -292,6 +344,7 @@ fn free(chunks: &mut Vec<Chunk>) {
 
 impl Drop for Arena {
     fn drop(&mut self) {
+        self.flush_counts();
         free(self.chunks.get_mut());
     }
 }
@@ -337,16 +390,32 @@ mod tests {
         assert_eq!(arena.alloc(usize::MAX), Err(ArenaFull { limit: 10_000 }));
     }
 
+    #[derive(Default)]
+    struct Sum(std::sync::Mutex<Counts>);
+
+    impl Owner for Sum {
+        fn add_counts(&self, counts: &Counts) {
+            let mut sum = self.0.lock().unwrap();
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+    }
+
     #[test]
-    fn pins_are_kept_once() {
-        let arena = Arena::new();
-        let (a, b) = (Arc::new(1), Arc::new(2));
+    fn owners_are_kept_once_and_get_their_own_counts() {
+        let mut arena = Arena::new();
+        let (a, b) = (Arc::new(Sum::default()), Arc::new(Sum::default()));
         for _ in 0..4 {
             arena.pin(&a);
+            arena.counter(0).set(arena.counter(0).get() + 1);
             arena.pin(&b);
+            arena.counter(0).set(arena.counter(0).get() + 10);
+            arena.counter(1).set(arena.counter(1).get() + 1);
+            arena.reset();
         }
         assert_eq!(Arc::strong_count(&a), 2);
         drop(arena);
         assert_eq!(Arc::strong_count(&b), 1);
+        assert_eq!(*a.0.lock().unwrap(), [4, 0, 0, 0]);
+        assert_eq!(*b.0.lock().unwrap(), [40, 4, 0, 0]);
     }
 }
