@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use cranelift_module::{DataDescription, Linkage, Module};
 use protojit_jit::mcode::{
-    ArenaOptions, CodeUnit, DEFAULT_CHUNK, MAX_RESERVATION, MachineCodeArena, McodeError, Symbols, UnitBuilder,
+    ArenaOptions, CodeUnit, DEFAULT_CHUNK, DEFAULT_RESERVATION, MAX_RESERVATION, MachineCodeArena, McodeError, Symbols,
+    UnitBuilder,
 };
 use support::{added, adder_unit, define_adder, define_caller, native_isa, run, unary};
 
@@ -74,10 +75,8 @@ fn no_page_is_ever_writable_and_executable() {
     assert!(mappings(&arena).iter().all(|map| !map.read));
 
     let mut unit = UnitBuilder::new(&arena, isa.clone(), &Symbols::default()).unwrap();
-    let id = define_adder(&mut unit, "f", 3).unwrap();
-    assert_eq!(writable_and_executable(&arena), (DEFAULT_CHUNK, 0));
-
-    // Data does not share pages with code.
+    // Data does not share pages with code. The code comes last: an emulator's list of
+    // mappings joins readable pages with executable neighbours.
     let mut contents = DataDescription::new();
     contents.define(Box::new(*b"constant"));
     let constant = unit.declare_data("constant", Linkage::Local, false, false).unwrap();
@@ -86,6 +85,8 @@ fn no_page_is_ever_writable_and_executable() {
     zeros.define_zeroinit(16);
     let variable = unit.declare_data("variable", Linkage::Local, true, false).unwrap();
     unit.define_data(variable, &zeros).unwrap();
+    assert_eq!(writable_and_executable(&arena), (2 * DEFAULT_CHUNK, 0));
+    let id = define_adder(&mut unit, "f", 3).unwrap();
     assert_eq!(writable_and_executable(&arena), (3 * DEFAULT_CHUNK, 0));
 
     let first = unit.seal().unwrap();
@@ -269,7 +270,43 @@ fn sizes_are_rounded_and_bounded() {
     assert_eq!(chunk_of(MIB, 0), page);
     assert_eq!(chunk_of(MIB, 16 * 1024), page.max(16 * 1024));
     assert_eq!(chunk_of(MIB, usize::MAX), MIB);
+    assert_eq!(chunk_of(MIB, 100_000), 128 * 1024);
     assert!(MAX_RESERVATION / chunk_of(MAX_RESERVATION, 1) <= 16 * 1024);
+    // No chunk size makes the arena larger than it may be.
+    for chunk in [1, 3 * page, 3 * MIB, MAX_RESERVATION - 1, usize::MAX] {
+        for bytes in [MAX_RESERVATION, MAX_RESERVATION - 1, MAX_RESERVATION - 5 * MIB] {
+            let stats = ArenaOptions::new(bytes).chunk(chunk).reserve().unwrap().stats();
+            assert!((bytes..=MAX_RESERVATION).contains(&stats.reserved), "{stats:?}");
+            assert_eq!(stats.reserved % stats.chunk_size, 0);
+        }
+    }
+}
+
+/// As many of the smallest units as the usual arena holds: what they cost the kernel.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_arena_needs_few_mappings() {
+    let arena = MachineCodeArena::reserve(DEFAULT_RESERVATION).unwrap();
+    let isa = native_isa(false);
+    let count = DEFAULT_RESERVATION / arena.stats().chunk_size;
+    let mut units: Vec<_> = (0..count).map(|_| adder_unit(&arena, &isa, 1).unwrap()).collect();
+    assert_eq!(arena.stats().largest_free, 0);
+    assert!(adder_unit(&arena, &isa, 1).is_err());
+    assert!(support::mappings(&arena).len() <= 2 * count + 1);
+    // The worst case: every other one goes.
+    let mut keep = false;
+    units.retain(|_| {
+        keep = !keep;
+        keep
+    });
+    assert_eq!(arena.stats().largest_free, arena.stats().chunk_size);
+    assert!(support::mappings(&arena).len() <= 2 * count + 1);
+    for (unit, id) in &units {
+        assert_eq!(run(unit, *id, 4), 5);
+    }
+    drop(units);
+    assert_eq!(arena.stats().largest_free, DEFAULT_RESERVATION);
+    assert!(support::mappings(&arena).len() <= count);
 }
 
 #[cfg(target_os = "linux")]
@@ -363,4 +400,37 @@ fn code_calls_into_the_process_by_name() {
     let code = unit.seal().unwrap();
     assert_eq!(run(&code, id, 5), 16);
     assert_eq!(code.address(import), None);
+}
+
+/// Data objects hold addresses of functions, and functions those of data.
+#[test]
+fn code_and_data_refer_to_each_other() {
+    let arena = MachineCodeArena::reserve(MIB).unwrap();
+    let mut unit = UnitBuilder::new(&arena, native_isa(true), &Symbols::default()).unwrap();
+    let adder = define_adder(&mut unit, "adder", 2).unwrap();
+    let mut table = DataDescription::new();
+    table.define(Box::new([0; 16]));
+    table.set_align(8);
+    let reference = unit.declare_func_in_data(adder, &mut table);
+    table.write_function_addr(8, reference);
+    let object = unit.declare_data("table", Linkage::Local, false, false).unwrap();
+    unit.define_data(object, &table).unwrap();
+    let load = support::define_load(&mut unit, "load", object).unwrap();
+    let code = unit.seal().unwrap();
+    let entry = i64::try_from(code.address(adder).unwrap().addr()).unwrap();
+    assert_eq!(run(&code, load, 8), entry);
+    assert_eq!(run(&code, load, 0), 0);
+}
+
+/// Where the processor checks branch targets, this faults unless code and pages agree.
+#[cfg(target_arch = "aarch64")]
+#[test]
+fn guarded_branch_targets_run() {
+    let arena = MachineCodeArena::reserve(MIB).unwrap();
+    let (unit, id) = adder_unit(&arena, &support::guarded_isa(), 6).unwrap();
+    let bti_c = [0x5f, 0x24, 0x03, 0xd5];
+    assert!(unit.code(id).unwrap().starts_with(&bti_c));
+    assert_eq!(run(&unit, id, 1), 22);
+    #[cfg(target_os = "linux")]
+    assert_eq!(support::writable_and_executable(&arena).0, 0);
 }

@@ -182,27 +182,17 @@ fn declared_functions_must_be_defined_if_called() {
 #[test]
 fn library_calls_that_nobody_supplied_are_named() {
     use cranelift_codegen::ir::{InstBuilder, StackSlotData, StackSlotKind, types};
-    use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 
     let arena = MachineCodeArena::reserve(MIB).unwrap();
     let isa = support::native_isa_with(true, &[("enable_probestack", "true")]);
     let mut unit = UnitBuilder::new(&arena, isa, &Symbols::default()).unwrap();
-    let mut context = unit.make_context();
-    context.func.signature = unary(&unit);
-    let mut scratch = FunctionBuilderContext::new();
-    let mut body = FunctionBuilder::new(&mut context.func, &mut scratch);
-    let block = body.create_block();
-    body.append_block_params_for_function_params(block);
-    body.switch_to_block(block);
-    let x = body.block_params(block)[0];
-    let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 1 << 20, 3);
-    let slot = body.create_sized_stack_slot(slot);
-    body.ins().stack_store(types::I64, x, slot, 0);
-    body.ins().return_(&[x]);
-    body.seal_all_blocks();
-    body.finalize(unit.target_config());
-    let id = unit.declare_function("deep", Linkage::Local, &context.func.signature).unwrap();
-    unit.define_function(id, &mut context).unwrap();
+    support::define(&mut unit, "deep", |_, body, x| {
+        let slot = StackSlotData::new(StackSlotKind::ExplicitSlot, 1 << 20, 3);
+        let slot = body.create_sized_stack_slot(slot);
+        body.ins().stack_store(types::I64, x, slot, 0);
+        x
+    })
+    .unwrap();
     let error = unit.seal().unwrap_err();
     assert_eq!(error.reason(), "unresolved-symbol", "{error}");
     assert_sound(&arena);
@@ -228,6 +218,22 @@ fn references_beyond_reach_are_refused() {
     unit.define_function_bytes(id, 8, &[0; 8], &[reloc]).unwrap();
     let error = unit.seal().unwrap_err();
     assert!(error.to_string().contains("too far"), "{error}");
+    assert_sound(&arena);
+}
+
+#[test]
+fn references_that_the_linker_does_not_know_are_refused() {
+    use cranelift_codegen::binemit::Reloc;
+    let arena = MachineCodeArena::reserve(MIB).unwrap();
+    for kind in [Reloc::Abs4, Reloc::X86GOTPCRel4, Reloc::ElfX86_64TlsGd, Reloc::MachOX86_64Tlv] {
+        let mut unit = begin(&arena);
+        let signature = unary(&unit);
+        let id = unit.declare_function("f", Linkage::Local, &signature).unwrap();
+        let reloc = cranelift_module::ModuleReloc { offset: 0, kind, name: id.into(), addend: 0 };
+        unit.define_function_bytes(id, 8, &[0; 8], &[reloc]).unwrap();
+        let error = unit.seal().unwrap_err();
+        assert_eq!(error.reason(), "link", "{error}");
+    }
     assert_sound(&arena);
 }
 

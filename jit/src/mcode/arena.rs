@@ -21,6 +21,8 @@ pub const DEFAULT_RESERVATION: usize = 128 * MIB;
 ///
 /// An x86-64 call spans ±2 GiB and cranelift-jit panics beyond; half of it leaves no
 /// doubt. An arm64 call spans ±128 MiB.
+///
+/// It is a power of two.
 pub const MAX_RESERVATION: usize = if cfg!(target_arch = "x86_64") { 1024 * MIB } else { 128 * MIB };
 
 /// The usual size of a chunk.
@@ -44,7 +46,8 @@ impl ArenaOptions {
         Self { bytes, chunk: DEFAULT_CHUNK, faults: FaultPlan::none() }
     }
 
-    /// The granularity, rounded up to whole pages; [`DEFAULT_CHUNK`] unless set.
+    /// The granularity, rounded up to a power of two and at least a page;
+    /// [`DEFAULT_CHUNK`] unless set.
     ///
     /// Every unit takes at least one chunk of addresses (not of memory: untouched
     /// pages cost nothing). An arena smaller than a chunk is one chunk, and a very
@@ -145,9 +148,12 @@ impl Inner {
         if wanted == 0 || wanted > MAX_RESERVATION {
             return Err(McodeError::Size { wanted, max: MAX_RESERVATION });
         }
-        // Nothing below overflows: every summand is at most MAX_RESERVATION.
-        let least = wanted.div_ceil(MAX_CHUNKS);
-        let chunk = options.chunk.min(wanted).max(least).next_multiple_of(page);
+        // Nothing below overflows: every operand is at most MAX_RESERVATION, a power of
+        // two of which every other power of two below it is a divisor.
+        let least = wanted.div_ceil(MAX_CHUNKS).max(page);
+        let chunk = options.chunk.clamp(least, MAX_RESERVATION).next_power_of_two();
+        // A small arena is one chunk.
+        let chunk = chunk.min(wanted.next_multiple_of(page));
         let bytes = wanted.next_multiple_of(chunk);
 
         let faults = Injector::new(options.faults);

@@ -43,22 +43,28 @@ impl Symbols {
 #[derive(Default)]
 pub(super) struct Links {
     references: Vec<(Reloc, ModuleRelocTarget)>,
-    functions: HashSet<FuncId>,
+    /// With the lengths of their code.
+    functions: HashMap<FuncId, usize>,
     objects: HashSet<DataId>,
 }
 
 impl Links {
-    pub(super) fn define_function(&mut self, id: FuncId) {
-        self.functions.insert(id);
+    pub(super) fn define_function(&mut self, id: FuncId, len: usize) {
+        self.functions.insert(id, len);
     }
 
     pub(super) fn define_object(&mut self, id: DataId) {
         self.objects.insert(id);
     }
 
-    /// The functions that were defined.
-    pub(super) fn functions(&self) -> impl Iterator<Item = FuncId> {
-        self.functions.iter().copied()
+    /// The functions that were defined, with the lengths of their code.
+    pub(super) fn functions(&self) -> impl ExactSizeIterator<Item = (FuncId, usize)> {
+        self.functions.iter().map(|(&id, &len)| (id, len))
+    }
+
+    /// The data objects that were defined.
+    pub(super) fn objects(&self) -> impl ExactSizeIterator<Item = DataId> {
+        self.objects.iter().copied()
     }
 
     pub(super) fn refer(&mut self, references: impl IntoIterator<Item = ModuleReloc>) {
@@ -83,7 +89,7 @@ impl Links {
                     Place::Unit => None,
                     Place::Import(name) => Some(known(name)?),
                 },
-                ModuleRelocTarget::FunctionOffset(id, _) if self.functions.contains(id) => None,
+                ModuleRelocTarget::FunctionOffset(id, _) if self.functions.contains_key(id) => None,
                 ModuleRelocTarget::LibCall(call) => Some(known(&libcall_name(*call))?),
                 other => return Err(link_error(*kind, &format!("its target is {other:?}"))),
             };
@@ -100,7 +106,7 @@ impl Links {
         let (defined, linkage, name, fallback) = if ModuleDeclarations::is_function(target) {
             let id = FuncId::from_name(target);
             let declaration = declarations.get_function_decl(id);
-            let defined = self.functions.contains(&id);
+            let defined = self.functions.contains_key(&id);
             (defined, declaration.linkage, &declaration.name, id.to_string())
         } else {
             let id = DataId::from_name(target);

@@ -3,10 +3,11 @@
 //! # The idea
 //!
 //! A Runtime reserves one contiguous range of addresses ([`MachineCodeArena`]). The
-//! reservation costs neither memory nor commit: its pages are inaccessible until
-//! somebody needs them. Being contiguous and of bounded size, it keeps every call
-//! between compiled functions within reach of the processor's call instruction, and
-//! being one thing it can be measured, limited and reported.
+//! reservation costs no memory: its pages are inaccessible until somebody needs them.
+//! (Where the system commits strictly, `vm.overcommit_memory=2` on Linux, it counts
+//! against the commit limit nevertheless.) Being contiguous and of bounded size, it
+//! keeps every call between compiled functions within reach of the processor's call
+//! instruction, and being one thing it can be measured, limited and reported.
 //!
 //! The range is handed out in chunks (64 KiB unless set otherwise). A compile unit takes
 //! as many as it needs, is written into them by cranelift-jit ([`UnitBuilder`], with one

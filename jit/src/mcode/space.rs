@@ -274,3 +274,64 @@ impl JITMemoryProvider for ArenaProvider {
         Ok(self.space.lock().seal(branch_protection)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcode::MachineCodeArena;
+
+    fn code(provider: &mut ArenaProvider, size: usize, align: u64) -> io::Result<usize> {
+        let start = provider.allocate(size, align, JITMemoryKind::Executable)?;
+        // SAFETY: the piece is writable until the provider seals it.
+        unsafe { start.write_bytes(0xc3, size) };
+        Ok(start.addr())
+    }
+
+    #[test]
+    fn a_sealed_chunk_is_not_opened_again() {
+        let arena = MachineCodeArena::reserve(1 << 20).unwrap();
+        let chunk = arena.stats().chunk_size;
+        let base = arena.address_range().start;
+        let mut provider = ArenaProvider::new(SharedSpace::new(Arc::clone(&arena.inner)));
+        assert_eq!(code(&mut provider, 10, 16).unwrap(), base);
+        assert_eq!(code(&mut provider, 10, 16).unwrap(), base + 16);
+        for round in 1..4 {
+            provider.finalize(BranchProtection::None).unwrap();
+            assert_eq!(code(&mut provider, 10, 16).unwrap(), base + round * chunk);
+        }
+        let stats = arena.stats();
+        assert_eq!((stats.ranges_sealed, stats.ranges_flushed), (3, 3));
+        drop(provider);
+        assert_eq!(arena.stats().in_use, 0);
+    }
+
+    #[test]
+    fn pieces_are_aligned_and_do_not_overlap() {
+        let arena = MachineCodeArena::reserve(1 << 20).unwrap();
+        let mut provider = ArenaProvider::new(SharedSpace::new(Arc::clone(&arena.inner)));
+        let mut end = 0;
+        for shift in 0..12 {
+            for size in [0, 1, 7, 100] {
+                let start = code(&mut provider, size, 1 << shift).unwrap();
+                assert_eq!(start % (1 << shift), 0);
+                assert!(start >= end);
+                end = start + size.max(1);
+            }
+        }
+    }
+
+    #[test]
+    fn absurd_requests_are_errors() {
+        let arena = MachineCodeArena::reserve(1 << 20).unwrap();
+        let mut provider = ArenaProvider::new(SharedSpace::new(Arc::clone(&arena.inner)));
+        let reason = |error: io::Error| error.downcast::<McodeError>().unwrap().reason();
+        for size in [(1 << 20) + 1, isize::MAX as usize, usize::MAX] {
+            assert_eq!(reason(code(&mut provider, size, 1).unwrap_err()), "arena-full");
+        }
+        for align in [0, 3, 1 << 20, u64::MAX] {
+            assert_eq!(reason(code(&mut provider, 1, align).unwrap_err()), "alignment");
+        }
+        assert_eq!(arena.stats().in_use, 0);
+        code(&mut provider, 1 << 20, 1).unwrap();
+    }
+}

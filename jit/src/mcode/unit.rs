@@ -5,6 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use cranelift_codegen::binemit::Reloc;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir;
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
@@ -33,8 +34,6 @@ pub struct UnitBuilder {
     arena: Arc<Inner>,
     symbols: Symbols,
     links: Links,
-    sizes: HashMap<FuncId, usize>,
-    objects: Vec<DataId>,
     broken: bool,
 }
 
@@ -59,8 +58,6 @@ impl UnitBuilder {
             arena: Arc::clone(&arena.inner),
             symbols: symbols.clone(),
             links: Links::default(),
-            sizes: HashMap::new(),
-            objects: Vec::new(),
             broken: false,
         })
     }
@@ -84,16 +81,13 @@ impl UnitBuilder {
         self.guard(|this| Ok(this.module.finalize_definitions()?))?;
 
         let place = |start: *const u8, len| Place { offset: start.addr() - base, len };
-        let mut functions = HashMap::with_capacity(self.sizes.len());
-        for id in self.links.functions() {
-            let start = self.module.get_finalized_function(id);
-            functions.insert(id, place(start, self.sizes[&id]));
-        }
-        let mut objects = HashMap::with_capacity(self.objects.len());
-        for &id in &self.objects {
+        let functions = self.links.functions();
+        let functions = functions.map(|(id, len)| (id, place(self.module.get_finalized_function(id), len))).collect();
+        let objects = self.links.objects().map(|id| {
             let (start, len) = self.module.get_finalized_data(id);
-            objects.insert(id, place(start, len));
-        }
+            (id, place(start, len))
+        });
+        let objects = objects.collect();
         self.space.lock().set_alive();
         // The module goes here, with the compiler's records; the space stays.
         Ok(CodeUnit { functions, objects, arena: self.arena, space: self.space })
@@ -184,14 +178,10 @@ impl Module for UnitBuilder {
     ) -> ModuleResult<()> {
         self.guard(|this| {
             this.module.define_function_with_control_plane(id, context, plane)?;
-            // The module just compiled it, so the result is there.
-            if let Some(code) = context.compiled_code() {
-                let relocs = code.buffer.relocs().iter();
-                let relocs = relocs.map(|r| ModuleReloc::from_mach_reloc(r, &context.func, id));
-                this.links.refer(relocs);
-                this.sizes.insert(id, code.code_buffer().len());
-            }
-            this.links.define_function(id);
+            let code = context.compiled_code().expect("the module compiled it just now");
+            let relocs = code.buffer.relocs().iter();
+            this.links.refer(relocs.map(|reloc| ModuleReloc::from_mach_reloc(reloc, &context.func, id)));
+            this.links.define_function(id, code.code_buffer().len());
             Ok(())
         })?;
         Ok(())
@@ -207,8 +197,7 @@ impl Module for UnitBuilder {
         self.guard(|this| {
             this.module.define_function_bytes(id, alignment, bytes, relocs)?;
             this.links.refer(relocs.iter().cloned());
-            this.sizes.insert(id, bytes.len());
-            this.links.define_function(id);
+            this.links.define_function(id, bytes.len());
             Ok(())
         })?;
         Ok(())
@@ -221,9 +210,8 @@ impl Module for UnitBuilder {
         }
         self.guard(|this| {
             this.module.define_data(id, data)?;
-            this.links.refer(data.all_relocs(cranelift_codegen::binemit::Reloc::Abs8));
+            this.links.refer(data.all_relocs(Reloc::Abs8));
             this.links.define_object(id);
-            this.objects.push(id);
             Ok(())
         })?;
         Ok(())
@@ -233,7 +221,7 @@ impl Module for UnitBuilder {
 impl fmt::Debug for UnitBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UnitBuilder")
-            .field("functions", &self.sizes.len())
+            .field("functions", &self.links.functions().len())
             .field("code_bytes", &self.code_bytes())
             .field("broken", &self.broken)
             .finish_non_exhaustive()

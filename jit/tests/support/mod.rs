@@ -3,11 +3,11 @@
 
 #![allow(dead_code)]
 
-use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, types};
+use cranelift_codegen::ir::{AbiParam, InstBuilder, MemFlagsData, Signature, Value, types};
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
-use cranelift_module::{FuncId, Linkage, Module};
+use cranelift_module::{DataId, FuncId, Linkage, Module};
 use protojit_jit::mcode::{CodeUnit, MachineCodeArena, McodeError, Symbols, UnitBuilder};
 
 /// The instruction set of this machine with the flags that compiled codecs use.
@@ -32,6 +32,14 @@ pub fn native_isa_with(verifier: bool, more: &[(&str, &str)]) -> OwnedTargetIsa 
     builder.finish(settings::Flags::new(flags)).unwrap()
 }
 
+/// [`native_isa`] with guarded branch targets.
+#[cfg(target_arch = "aarch64")]
+pub fn guarded_isa() -> OwnedTargetIsa {
+    let mut builder = cranelift_native::builder().unwrap();
+    builder.enable("use_bti").unwrap();
+    builder.finish(native_isa(true).flags().clone()).unwrap()
+}
+
 /// `fn(i64) -> i64` in the unit's calling convention.
 pub fn unary(unit: &UnitBuilder) -> Signature {
     let mut signature = unit.make_signature();
@@ -40,9 +48,12 @@ pub fn unary(unit: &UnitBuilder) -> Signature {
     signature
 }
 
-/// Defines `name(x) = x + (1 + 2 + ... )`: `addends` additions in a row, so that its
-/// size can be chosen.
-pub fn define_adder(unit: &mut UnitBuilder, name: &str, addends: i64) -> Result<FuncId, McodeError> {
+/// Defines a `fn(i64) -> i64` that returns what `emit` makes of the argument.
+pub fn define(
+    unit: &mut UnitBuilder,
+    name: &str,
+    emit: impl FnOnce(&mut UnitBuilder, &mut FunctionBuilder, Value) -> Value,
+) -> Result<FuncId, McodeError> {
     let mut context = unit.make_context();
     context.func.signature = unary(unit);
     let mut scratch = FunctionBuilderContext::new();
@@ -50,14 +61,9 @@ pub fn define_adder(unit: &mut UnitBuilder, name: &str, addends: i64) -> Result<
     let block = body.create_block();
     body.append_block_params_for_function_params(block);
     body.switch_to_block(block);
-    let mut sum = body.block_params(block)[0];
-    for addend in 1..=addends {
-        // Too wide for an immediate of the instruction, so each costs some bytes.
-        let wide = body.ins().iconst(types::I64, addend | (1 << 40));
-        sum = body.ins().iadd(sum, wide);
-        sum = body.ins().iadd_imm_s(sum, -(1 << 40));
-    }
-    body.ins().return_(&[sum]);
+    let argument = body.block_params(block)[0];
+    let result = emit(unit, &mut body, argument);
+    body.ins().return_(&[result]);
     body.seal_all_blocks();
     body.finalize(unit.target_config());
     let id = unit.declare_function(name, Linkage::Local, &context.func.signature)?;
@@ -65,31 +71,44 @@ pub fn define_adder(unit: &mut UnitBuilder, name: &str, addends: i64) -> Result<
     Ok(id)
 }
 
-/// What `define_adder` computes, without its carry tricks.
+/// Defines `name(x) = x + (1 + 2 + ...)`: `addends` additions in a row, so that its
+/// size can be chosen.
+pub fn define_adder(unit: &mut UnitBuilder, name: &str, addends: i64) -> Result<FuncId, McodeError> {
+    define(unit, name, |_, body, x| {
+        (1..=addends).fold(x, |sum, addend| {
+            // Too wide for an immediate of the instruction, so each costs some bytes.
+            let wide = body.ins().iconst(types::I64, addend | WIDE);
+            let sum = body.ins().iadd(sum, wide);
+            body.ins().iadd_imm_s(sum, -WIDE)
+        })
+    })
+}
+
+const WIDE: i64 = 1 << 40;
+
+/// What `define_adder` computes.
 pub fn added(x: i64, addends: i64) -> i64 {
-    (1..=addends).fold(x, |sum, n| sum + (n | (1 << 40)) - (1 << 40))
+    x + addends * (addends + 1) / 2
 }
 
 /// Defines `name(x) = callee(x) + 1`.
 pub fn define_caller(unit: &mut UnitBuilder, name: &str, callee: FuncId) -> Result<FuncId, McodeError> {
-    let mut context = unit.make_context();
-    context.func.signature = unary(unit);
-    let mut scratch = FunctionBuilderContext::new();
-    let mut body = FunctionBuilder::new(&mut context.func, &mut scratch);
-    let block = body.create_block();
-    body.append_block_params_for_function_params(block);
-    body.switch_to_block(block);
-    let x = body.block_params(block)[0];
-    let callee = unit.declare_func_in_func(callee, body.func);
-    let call = body.ins().call(callee, &[x]);
-    let result = body.inst_results(call)[0];
-    let more = body.ins().iadd_imm_s(result, 1);
-    body.ins().return_(&[more]);
-    body.seal_all_blocks();
-    body.finalize(unit.target_config());
-    let id = unit.declare_function(name, Linkage::Local, &context.func.signature)?;
-    unit.define_function(id, &mut context)?;
-    Ok(id)
+    define(unit, name, |unit, body, x| {
+        let callee = unit.declare_func_in_func(callee, body.func);
+        let call = body.ins().call(callee, &[x]);
+        let result = body.inst_results(call)[0];
+        body.ins().iadd_imm_s(result, 1)
+    })
+}
+
+/// Defines `name(x)` = the 64-bit number at offset `x` of a data object.
+pub fn define_load(unit: &mut UnitBuilder, name: &str, object: DataId) -> Result<FuncId, McodeError> {
+    define(unit, name, |unit, body, x| {
+        let object = unit.declare_data_in_func(object, body.func);
+        let start = body.ins().symbol_value(types::I64, object);
+        let address = body.ins().iadd(start, x);
+        body.ins().load(types::I64, MemFlagsData::new(), address, 0)
+    })
 }
 
 /// A sealed unit with one adder.
