@@ -371,29 +371,39 @@ pub(crate) struct RawMessage<'a> {
 }
 
 impl<'a> RawMessage<'a> {
-    pub fn read(slice: Slice<'a>) -> Result<Self> {
-        let mut message = Self::default();
+    /// Reads over what is here; the lists keep their memory.
+    pub fn read(&mut self, slice: Slice<'a>) -> Result<()> {
+        self.name = "";
+        self.fields.clear();
+        self.messages.clear();
+        self.enums.clear();
+        self.extension_ranges.clear();
+        self.extensions.clear();
+        self.options = RawOptions::default();
+        self.oneofs.clear();
+        self.reserved_ranges.clear();
+        self.reserved_names.clear();
         let mut reader = slice.reader();
         while let Some((number, value)) = reader.next()? {
             match number {
-                1 => value.set_text(&mut message.name)?,
-                2 => value.push_slice(&mut message.fields)?,
-                3 => value.push_slice(&mut message.messages)?,
-                4 => value.push_slice(&mut message.enums)?,
-                5 => push_range(value, &mut message.extension_ranges)?,
-                6 => value.push_slice(&mut message.extensions)?,
-                7 => message.options.merge(OptionsOf::Message, value)?,
+                1 => value.set_text(&mut self.name)?,
+                2 => value.push_slice(&mut self.fields)?,
+                3 => value.push_slice(&mut self.messages)?,
+                4 => value.push_slice(&mut self.enums)?,
+                5 => push_range(value, &mut self.extension_ranges)?,
+                6 => value.push_slice(&mut self.extensions)?,
+                7 => self.options.merge(OptionsOf::Message, value)?,
                 8 => {
                     if let Value::Bytes(slice) = value {
-                        push(RawOneof::read(slice)?, &mut message.oneofs)?;
+                        push(RawOneof::read(slice)?, &mut self.oneofs)?;
                     }
                 }
-                9 => push_range(value, &mut message.reserved_ranges)?,
-                10 => value.push_text(&mut message.reserved_names)?,
+                9 => push_range(value, &mut self.reserved_ranges)?,
+                10 => value.push_text(&mut self.reserved_names)?,
                 _ => {}
             }
         }
-        Ok(message)
+        Ok(())
     }
 }
 

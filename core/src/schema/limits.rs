@@ -37,8 +37,8 @@ pub struct SchemaLimits {
     pub max_nesting_depth: usize,
     /// Length of one full name: 4,096 bytes.
     pub max_name_bytes: usize,
-    /// Bytes of all full names together, those tried while relative names are searched
-    /// included: 256 MiB.
+    /// Bytes of all full names together (fields aside), those tried while relative names
+    /// are searched included: 256 MiB.
     pub max_names_total_bytes: usize,
 }
 

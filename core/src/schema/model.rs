@@ -77,13 +77,29 @@ pub struct SchemaData {
     pub extensions: Vec<ExtensionDef>,
     /// All services.
     pub services: Vec<ServiceDef>,
-    /// Full name (no leading dot) to symbol. Placeholders are not in it.
+    /// Full name (no leading dot) to symbol, for all but fields, which
+    /// [`SchemaData::symbol`] finds through their message. Placeholders are not in it.
     pub symbols: HashMap<Box<str>, Symbol, foldhash::fast::RandomState>,
     /// The file that came last in the set: what schema registries call the root.
     pub root_file: Option<FileId>,
 }
 
 impl SchemaData {
+    /// What a full name (no leading dot) stands for.
+    pub fn symbol(&self, full_name: &str) -> Option<Symbol> {
+        if let Some(&symbol) = self.symbols.get(full_name) {
+            return Some(symbol);
+        }
+        let (message, field) = full_name.rsplit_once('.')?;
+        match self.symbols.get(message) {
+            Some(&Symbol::Message(id)) => {
+                let at = self.message(id).field_named(field)?;
+                Some(Symbol::Field(id, at))
+            }
+            _ => None,
+        }
+    }
+
     /// The field or known extension of a message with this number.
     pub fn field_by_number(&self, message: MessageId, number: u32) -> Option<FieldKey> {
         let def = &self.messages[message.index()];

@@ -119,6 +119,19 @@ fn names() {
         Kind::DuplicateName,
         "a.proto: p.M.f: the name is declared twice"
     );
+    for other in [
+        fields(&[field("f", 1, INT32)]).bytes(3, message("f")),
+        fields(&[field("f", 1, INT32)]).bytes(4, enum_("f", &[("A", 0)])),
+        fields(&[field("f", 1, INT32)]).bytes(4, enum_("E", &[("f", 0)])),
+        fields(&[field("f", 1, INT32)]).bytes(6, field("f", 100, INT32).bytes(2, ".p.M")).bytes(5, range(100, 101)),
+        fields(&[field("f", 1, INT32), field("g", 2, INT32).int(9, 0)]).bytes(8, raw().bytes(1, "f")),
+    ] {
+        refused!([with(&[other])], Kind::DuplicateName, "a.proto: p.M.f: the name is declared twice");
+    }
+    for name in ["", "1f", "a.b", "a b", "\u{e9}"] {
+        let (_, kind) = refuse(&[with(&[fields(&[field(name, 1, INT32)])])]);
+        assert_eq!(kind, Kind::InvalidName { name: name.into() });
+    }
     // Enum values live beside their enum.
     refused!(
         [file("a.proto").bytes(5, enum_("E", &[("A", 0)])).bytes(5, enum_("F", &[("A", 0)]))],
@@ -191,7 +204,12 @@ fn types() {
         Kind::WrongType { .. },
         "a.proto: p.M.f: \".p.E\" is not a message"
     );
-    refused!([with(&[typed(MESSAGE, ".p.M.f")])], Kind::WrongType { .. }, "a.proto: p.M.f: \".p.M.f\" is not a type");
+    refused!(
+        [with(&[typed(MESSAGE, ".p.A")]).bytes(5, enum_("E", &[("A", 0)]))],
+        Kind::WrongType { .. },
+        "a.proto: p.M.f: \".p.A\" is not a type"
+    );
+    refused!([with(&[typed(MESSAGE, ".p.M.f")])], Kind::Unresolved { .. }, "a.proto: p.M.f: \".p.M.f\" is not defined");
     refused!(
         [with(&[typed(INT32, ".p.M")])],
         Kind::InvalidField { .. },

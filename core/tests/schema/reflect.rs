@@ -43,6 +43,15 @@ fn index_paths() {
 }
 
 #[test]
+fn single_files() {
+    let long = "x".repeat(300);
+    let files = [proto3("a.proto").bytes(3, "b.proto").bytes(4, message(&long)), proto3("b.proto")];
+    let schema = Schema::from_file_descriptors(&files).unwrap();
+    assert_eq!(schema.descriptor_set(), set(&files));
+    assert_eq!(schema.root_file().unwrap().name(), "b.proto");
+}
+
+#[test]
 fn handles() {
     let source = "syntax = \"proto3\"; package a.b; message M { enum E { Z = 0; } oneof o { E e = 1; } }";
     let (one, two) = (schema_of(source), schema_of(source));
@@ -64,6 +73,7 @@ fn handles() {
     fn portable<T: Send + Sync + 'static>(_: &T) {}
     portable(&m);
     portable(&one);
+    assert_eq!(Schema::from(one.shared().clone()), one);
 }
 
 #[test]

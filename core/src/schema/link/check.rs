@@ -1,4 +1,4 @@
-//! The last pass: what concerns a message as a whole.
+//! What concerns a message as a whole, and what concerns extensions.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::{
     super::{
         error::SchemaErrorKind as Kind,
         features::Utf8Validation,
-        model::{ExtensionId, FieldDef, FieldKind, MessageId, Presence},
+        model::{ExtensionId, FieldKind, MessageId, Presence},
     },
     Linker, Result, over,
 };
@@ -52,18 +52,9 @@ impl<'a> Linker<'a> {
         Ok((extensions, reserved))
     }
 
-    pub(super) fn finish_messages(&mut self) -> Result<()> {
-        for index in 0..self.messages.len() {
-            self.finish_message(index)?;
-        }
-        // Entries are complete only now, wherever they stand.
-        for index in 0..self.messages.len() {
-            self.pass_map_features_on(index);
-        }
-        Ok(())
-    }
-
-    fn finish_message(&mut self, index: usize) -> Result<()> {
+    /// Completes a message whose fields are there; `made_up` are those that are proto3
+    /// `optional`, ascending.
+    pub(super) fn finish_message(&mut self, index: usize, made_up: &[u32]) -> Result<()> {
         let def = &mut self.data.messages[index];
         let mut by_number: Vec<_> = (0..).zip(&def.fields).map(|(i, field)| (field.number, i)).collect();
         by_number.sort_unstable();
@@ -89,7 +80,7 @@ impl<'a> Linker<'a> {
             let name = &def.fields[field as usize].name;
             self.fail(file, &format!("{}.{name}", def.full_name), kind)
         })?;
-        self.mark_synthetic(index)
+        self.mark_synthetic(index, made_up)
             .and_then(|()| self.check_message(index))
             .map_err(|kind| self.fail(file, &self.data.messages[index].full_name, kind))
     }
@@ -117,8 +108,37 @@ impl<'a> Linker<'a> {
         Ok(())
     }
 
+    /// Field names are unique: among themselves, and among all that is declared in the
+    /// message, which has been found unique without them.
     fn check_names(&self, index: usize) -> Result<(), (u32, Kind)> {
-        let def = &self.data.messages[index];
+        let data = &self.data;
+        let def = &data.messages[index];
+        for pair in def.by_name.windows(2) {
+            if def.fields[pair[0] as usize].name == def.fields[pair[1] as usize].name {
+                return Err((pair[1], Kind::DuplicateName));
+            }
+        }
+        let taken = |name: &str| match def.field_named(name) {
+            Some(field) => Err((field, Kind::DuplicateName)),
+            None => Ok(()),
+        };
+        for oneof in &def.oneofs {
+            taken(&oneof.name)?;
+        }
+        for id in &def.messages {
+            taken(data.messages[id.index()].name())?;
+        }
+        for id in &def.enums {
+            let def = &data.enums[id.index()];
+            taken(def.name())?;
+            for value in &def.values {
+                taken(&value.name)?;
+            }
+        }
+        for id in &def.extensions {
+            let full_name = &self.extensions[id.index()].full_name;
+            taken(full_name.rsplit_once('.').map_or(full_name, |(_, name)| name))?;
+        }
         for name in &def.reserved_names {
             if let Some(field) = def.field_named(name) {
                 return Err((field, Kind::ReservedName));
@@ -128,13 +148,12 @@ impl<'a> Linker<'a> {
     }
 
     /// proto3 `optional` comes with a oneof of one member that nobody wrote.
-    fn mark_synthetic(&mut self, index: usize) -> Result<(), Kind> {
+    fn mark_synthetic(&mut self, index: usize, made_up: &[u32]) -> Result<(), Kind> {
         let def = &mut self.data.messages[index];
-        let raws = &self.messages[index].fields;
         let wrong = |what| Err(Kind::InvalidOneof { what });
         let mut synthetic_before = false;
         for oneof in &mut def.oneofs {
-            let is_made_up = |&field: &u32| raws[field as usize].proto3_optional;
+            let is_made_up = |field: &u32| made_up.binary_search(field).is_ok();
             oneof.synthetic = match oneof.fields.as_slice() {
                 [] => return wrong("it has no members"),
                 [only] => is_made_up(only),
@@ -198,17 +217,12 @@ impl<'a> Linker<'a> {
 
     /// `utf8_validation` on a map field is meant for the strings in its entries. `protoc`
     /// copies it there; other compilers may not.
-    fn pass_map_features_on(&mut self, index: usize) {
-        for field in 0..self.data.messages[index].fields.len() {
-            let FieldDef { kind, is_map, .. } = self.data.messages[index].fields[field];
-            let features = &self.messages[index].fields[field].options.features;
-            let (true, FieldKind::Message(entry), Some(validation)) = (is_map, kind, features.utf8_validation) else {
-                continue;
-            };
-            let raws = &self.messages[entry.index()].fields;
+    pub(super) fn pass_map_features_on(&mut self) {
+        for &(entry, validation) in &self.map_utf8 {
+            let inherits = self.messages[entry.index()].inherits_utf8;
             let fields = &mut self.data.messages[entry.index()].fields;
-            for (field, raw) in fields.iter_mut().zip(raws) {
-                if field.kind == FieldKind::String && raw.options.features.utf8_validation.is_none() {
+            for (field, inherits) in fields.iter_mut().zip(inherits) {
+                if inherits && field.kind == FieldKind::String {
                     field.validate_utf8 = validation == Utf8Validation::Verify;
                 }
             }

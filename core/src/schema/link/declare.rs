@@ -4,8 +4,8 @@ use hashbrown::hash_map::Entry;
 
 use super::{
     super::{
-        descriptor::{RawEnum, RawEnumValue, RawField, RawMessage, RawMethod, RawOptions, RawService, Slice},
-        error::{SchemaErrorKind as Kind, clip},
+        descriptor::{RawEnum, RawEnumValue, RawField, RawMethod, RawOptions, RawService, Slice},
+        error::{SchemaError, SchemaErrorKind as Kind, clip},
         features::{EnumType, Features},
         model::{
             EnumDef, EnumId, EnumValueDef, ExtensionId, FileId, MessageDef, MessageId, OneofDef, RawRange, ServiceDef,
@@ -50,7 +50,7 @@ impl FullName {
     }
 }
 
-fn is_identifier(name: &str) -> bool {
+pub(super) fn is_identifier(name: &str) -> bool {
     !name.as_bytes().first().is_none_or(u8::is_ascii_digit)
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
@@ -143,7 +143,8 @@ impl<'a> Linker<'a> {
             Some(parent) => (&*self.data.messages[parent.index()].full_name, self.messages[parent.index()].features),
         };
         let mut full = FullName::in_scope(scope);
-        let inside = |scope: &str, kind| self.fail(file, scope, kind);
+        let files = &self.data.files;
+        let inside = |scope: &str, kind| SchemaError::new(&files[file.index()].name, scope, kind);
         if depth > self.limits.max_nesting_depth {
             let kind = over("max_nesting_depth", self.limits.max_nesting_depth);
             return Err(inside(scope, kind));
@@ -152,7 +153,9 @@ impl<'a> Linker<'a> {
             let kind = over("max_messages", self.limits.max_messages);
             return Err(inside(scope, kind));
         }
-        let raw = RawMessage::read(slice).map_err(|kind| inside(scope, kind))?;
+        // One set of lists serves all messages, one after the other.
+        let mut raw = std::mem::take(&mut self.scratch);
+        raw.read(slice).map_err(|kind| inside(scope, kind))?;
         let id = MessageId(self.data.messages.len() as u32);
         self.declare_in(file, &mut full, raw.name, Symbol::Message(id))?;
         let name_at = full.scope_len as u32;
@@ -183,12 +186,6 @@ impl<'a> Linker<'a> {
         }
 
         let mut inner = FullName::in_scope(&full_name);
-        let mut fields = Vec::with_capacity(raw.fields.len());
-        for (index, slice) in (0..).zip(raw.fields) {
-            let field = RawField::read(slice).map_err(|kind| fail(self, kind))?;
-            self.declare_in(file, &mut inner, field.name, Symbol::Field(id, index))?;
-            fields.push(field);
-        }
         let mut oneofs = Vec::with_capacity(raw.oneofs.len());
         for (index, oneof) in (0..).zip(&raw.oneofs) {
             self.declare_in(file, &mut inner, oneof.name, Symbol::Oneof(id, index))?;
@@ -199,13 +196,21 @@ impl<'a> Linker<'a> {
                 options: oneof.options.range.clone(),
             });
         }
-        self.messages.push(MessageState { fields, oneofs: raw.oneofs, features });
+        let (first_field, first_oneof) = (self.raw_fields.len(), self.raw_oneofs.len());
+        self.raw_fields.append(&mut raw.fields);
+        self.raw_oneofs.append(&mut raw.oneofs);
+        self.messages.push(MessageState {
+            fields: first_field..self.raw_fields.len(),
+            oneofs: first_oneof..self.raw_oneofs.len(),
+            features,
+            inherits_utf8: [true; 2],
+        });
         let mut enums = Vec::with_capacity(raw.enums.len());
-        for slice in raw.enums {
+        for slice in raw.enums.drain(..) {
             enums.push(self.declare_enum(file, Some(id), &full_name, features, slice)?);
         }
         let mut extensions = Vec::with_capacity(raw.extensions.len());
-        for slice in raw.extensions {
+        for slice in raw.extensions.drain(..) {
             extensions.push(self.declare_extension(file, Some(id), &full_name, features, slice)?);
         }
         let (extension_ranges, reserved_ranges) =
@@ -217,7 +222,9 @@ impl<'a> Linker<'a> {
         def.extension_ranges = extension_ranges;
         def.reserved_ranges = reserved_ranges;
 
-        stack.extend(raw.messages.into_iter().rev().map(|slice| Pending { slice, parent: Some(id), depth: depth + 1 }));
+        let nested = raw.messages.drain(..).rev();
+        stack.extend(nested.map(|slice| Pending { slice, parent: Some(id), depth: depth + 1 }));
+        self.scratch = raw;
         Ok(())
     }
 

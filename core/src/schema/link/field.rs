@@ -159,8 +159,9 @@ impl<'a> Linker<'a> {
             Home::Extension { features, .. } => features,
             Home::Message(id) => {
                 let state = &self.messages[id.index()];
-                match oneof.and_then(|index| state.oneofs.get(index as usize)) {
-                    Some(oneof) => {
+                match oneof {
+                    Some(index) => {
+                        let oneof = &self.raw_oneofs[state.oneofs.start + index as usize];
                         self.check_overrides(file, &oneof.options.features)?;
                         state.features.merged(&oneof.options.features)
                     }

@@ -4,12 +4,14 @@
 //!
 //! 1. **files** ([`Linker::read_files`]): headers read, twins dropped, editions and
 //!    file features settled, imports matched, cycles refused;
-//! 2. **declare** ([`declare`]): every element gets its id, its full name and its
-//!    features; enums are finished here, since they refer to nothing;
-//! 3. **resolve** ([`resolve`], [`field`]): type names become ids, fields become
-//!    [`FieldDef`](super::model::FieldDef)s, extensions and methods find their messages;
-//! 4. **check** ([`check`]): what concerns a message as a whole: numbers, ranges, oneofs,
-//!    map entries, extensions sorted under their extendee, well-known types.
+//! 2. **declare** ([`declare`]): every element but fields gets its id, its full name and
+//!    its features; enums are finished here, since they refer to nothing;
+//! 3. **resolve** ([`resolve`], [`field`]): fields are read and their type names become
+//!    ids, extensions and methods find their messages. With its fields a message is
+//!    complete, and what concerns it as a whole is checked ([`check`]): names, numbers,
+//!    ranges, oneofs, map entries;
+//! 4. last, extensions are sorted under the messages they extend, and well-known types
+//!    are recognised.
 //!
 //! Nothing recurses, so no input can exhaust the stack.
 
@@ -20,14 +22,14 @@ mod field;
 mod resolve;
 mod well_known;
 
-use std::cell::Cell;
+use std::{cell::Cell, ops::Range};
 
 use hashbrown::HashMap;
 
 use super::{
-    descriptor::{RawField, RawFile, RawMethod, RawOneof, Slice, Value},
+    descriptor::{RawField, RawFile, RawMessage, RawMethod, RawOneof, Slice, Value},
     error::{SchemaError, SchemaErrorKind as Kind, clip},
-    features::{FeatureOverrides, Features, edition_of},
+    features::{FeatureOverrides, Features, Utf8Validation, edition_of},
     limits::SchemaLimits,
     model::{FileDef, FileId, MessageId, SchemaData, Symbol},
 };
@@ -46,7 +48,11 @@ pub(super) fn link(raw: &[u8], limits: &SchemaLimits) -> Result<SchemaData> {
         files: Vec::new(),
         messages: Vec::new(),
         extensions: Vec::new(),
+        raw_fields: Vec::new(),
+        raw_oneofs: Vec::new(),
         methods: Vec::new(),
+        map_utf8: Vec::new(),
+        scratch: RawMessage::default(),
         placeholders: HashMap::default(),
         fields: 0,
         items: 0,
@@ -61,8 +67,8 @@ pub(super) fn link(raw: &[u8], limits: &SchemaLimits) -> Result<SchemaData> {
     linker.resolve_fields()?;
     linker.resolve_extensions()?;
     linker.resolve_methods()?;
-    linker.finish_messages()?;
     linker.file_extensions()?;
+    linker.pass_map_features_on();
     linker.mark_well_known();
     Ok(linker.data)
 }
@@ -76,12 +82,19 @@ struct Linker<'a> {
     limits: &'a SchemaLimits,
     data: SchemaData,
     files: Vec<FileState<'a>>,
-    messages: Vec<MessageState<'a>>,
+    messages: Vec<MessageState>,
     extensions: Vec<ExtensionState<'a>>,
+    /// The fields of all messages, each message's in a row.
+    raw_fields: Vec<Slice<'a>>,
+    /// The oneofs of all messages, likewise.
+    raw_oneofs: Vec<RawOneof<'a>>,
     /// By service.
     methods: Vec<Vec<RawMethod<'a>>>,
     /// Types of missing weak imports, by full name.
     placeholders: HashMap<&'a str, Symbol, foldhash::fast::RandomState>,
+    /// Entry types whose map field says something about UTF-8.
+    map_utf8: Vec<(MessageId, Utf8Validation)>,
+    scratch: RawMessage<'a>,
     fields: usize,
     items: usize,
     names: Cell<usize>,
@@ -95,10 +108,14 @@ struct FileState<'a> {
     weak_missing: bool,
 }
 
-struct MessageState<'a> {
-    fields: Vec<RawField<'a>>,
-    oneofs: Vec<RawOneof<'a>>,
+struct MessageState {
+    /// Where they stand in `raw_fields`.
+    fields: Range<usize>,
+    /// Where they stand in `raw_oneofs`.
+    oneofs: Range<usize>,
     features: Features,
+    /// The first two fields, a map's key and value, say nothing about UTF-8 themselves.
+    inherits_utf8: [bool; 2],
 }
 
 struct ExtensionState<'a> {

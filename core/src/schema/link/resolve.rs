@@ -8,11 +8,11 @@
 use super::{
     super::{
         descriptor::{RawField, RawMethod},
-        error::SchemaErrorKind as Kind,
-        model::{EnumId, EnumValueDef, ExtensionDef, FileId, MessageId, MethodDef, RawRange, Symbol},
+        error::{SchemaErrorKind as Kind, clip},
+        model::{EnumId, EnumValueDef, ExtensionDef, FieldKind, FileId, MessageId, MethodDef, RawRange, Symbol},
     },
     Linker, Result,
-    declare::{new_enum, new_message},
+    declare::{is_identifier, new_enum, new_message},
     field::{Home, TYPE_ENUM, TYPE_GROUP, TYPE_MESSAGE},
     over,
 };
@@ -138,24 +138,49 @@ impl<'a> Linker<'a> {
         }
     }
 
+    /// Reads and links the fields of all messages, and finishes each message with them.
     pub(super) fn resolve_fields(&mut self) -> Result<()> {
+        let mut made_up = Vec::new();
         // Placeholders are added at the end meanwhile, and have no fields.
         for index in 0..self.messages.len() {
             let id = MessageId(index as u32);
             let def = &self.data.messages[index];
             let (file, scope) = (def.file, def.full_name.clone());
-            let raws = std::mem::take(&mut self.messages[index].fields);
-            let mut fields = Vec::with_capacity(raws.len());
-            for raw in &raws {
+            let slices = self.messages[index].fields.clone();
+            let mut fields = Vec::with_capacity(slices.len());
+            made_up.clear();
+            for (at, slice) in slices.enumerate() {
+                let raw = RawField::read(self.raw_fields[slice]).map_err(|kind| self.fail(file, &scope, kind))?;
                 let field = self
-                    .field_target(file, &scope, raw)
-                    .and_then(|target| self.build_field(&Home::Message(id), file, raw, target))
+                    .check_field_name(&scope, raw.name)
+                    .and_then(|()| self.field_target(file, &scope, &raw))
+                    .and_then(|target| self.build_field(&Home::Message(id), file, &raw, target))
                     .map_err(|kind| self.fail(file, &format!("{scope}.{}", raw.name), kind))?;
+                if let Some(validation) = raw.options.features.utf8_validation {
+                    if let (true, FieldKind::Message(entry)) = (field.is_map, field.kind) {
+                        self.map_utf8.push((entry, validation));
+                    }
+                    if let Some(inherits) = self.messages[index].inherits_utf8.get_mut(at) {
+                        *inherits = false;
+                    }
+                }
+                if raw.proto3_optional {
+                    made_up.push(at as u32);
+                }
                 fields.push(field);
             }
-            // The check of map entries looks at them once more.
-            self.messages[index].fields = raws;
             self.data.messages[index].fields = fields;
+            self.finish_message(index, &made_up)?;
+        }
+        Ok(())
+    }
+
+    fn check_field_name(&self, scope: &str, name: &str) -> Result<(), Kind> {
+        if scope.len() + 1 + name.len() > self.limits.max_name_bytes {
+            return Err(over("max_name_bytes", self.limits.max_name_bytes));
+        }
+        if !is_identifier(name) {
+            return Err(Kind::InvalidName { name: clip(name) });
         }
         Ok(())
     }

@@ -102,9 +102,41 @@ impl Schema {
         Ok(Self(Arc::new(data)))
     }
 
+    /// Links serialized `google.protobuf.FileDescriptorProto`s, as server reflection sends
+    /// them: imports may come before or after what needs them.
+    ///
+    /// # Errors
+    /// If a file is malformed, they are inconsistent, or over the default [`SchemaLimits`].
+    pub fn from_file_descriptors<I>(files: I) -> Result<Self, SchemaError>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<[u8]>,
+    {
+        let mut set = Vec::new();
+        for file in files {
+            let file = file.as_ref();
+            // Field 1 of FileDescriptorSet, length-prefixed.
+            set.push(0x0a);
+            let mut len = file.len();
+            while len >= 0x80 {
+                set.push(len as u8 | 0x80);
+                len >>= 7;
+            }
+            set.push(len as u8);
+            set.extend_from_slice(file);
+        }
+        Self::from_descriptor_set(set)
+    }
+
     /// The tables behind the handles.
     #[inline]
     pub fn data(&self) -> &SchemaData {
+        &self.0
+    }
+
+    /// The same tables, to be kept by who needs no handles.
+    #[inline]
+    pub fn shared(&self) -> &Arc<SchemaData> {
         &self.0
     }
 
@@ -115,7 +147,7 @@ impl Schema {
 
     /// What a full name (no leading dot) stands for.
     pub fn symbol(&self, full_name: &str) -> Option<Symbol> {
-        self.0.symbols.get(full_name).copied()
+        self.0.symbol(full_name)
     }
 
     /// The message with this full name (no leading dot).
@@ -224,6 +256,13 @@ impl Schema {
     pub fn field(&self, key: FieldKey) -> FieldDescriptor {
         let _ = self.0.field(key);
         FieldDescriptor::new(self, key)
+    }
+}
+
+/// Handles for tables that [`Schema::shared`] gave; the schema equals the one they are from.
+impl From<Arc<SchemaData>> for Schema {
+    fn from(data: Arc<SchemaData>) -> Self {
+        Self(data)
     }
 }
 
