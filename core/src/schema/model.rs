@@ -393,7 +393,7 @@ pub struct EnumDef {
     /// Closed: numbers that are not declared become unknown fields.
     pub closed: bool,
     /// Stands in for an enum whose file, a weak import, is not in the set: open, with one
-    /// made-up value zero.
+    /// made-up value, zero.
     pub placeholder: bool,
     /// The serialized `EnumDescriptorProto`.
     pub raw: RawRange,

@@ -208,10 +208,9 @@ impl FieldDescriptor {
 
     /// The message it is a field of; for an extension the message it extends.
     pub fn containing_message(&self) -> MessageDescriptor {
-        let id = match (self.key, self.extension_def()) {
-            (_, Some(def)) => def.extendee,
-            (FieldKey::Field(message, _), _) => message,
-            (FieldKey::Extension(_), None) => unreachable!("every extension has its entry"),
+        let id = match self.key {
+            FieldKey::Field(message, _) => message,
+            FieldKey::Extension(id) => self.schema.data().extensions[id.index()].extendee,
         };
         MessageDescriptor::new(&self.schema, id)
     }
