@@ -49,6 +49,8 @@ pub struct DecodeCtx {
     pub error: Option<(DecodeErrorKind, *const u8)>,
     /// The fields around the error, innermost first.
     pub path: Vec<FieldKey>,
+    /// Where the end-group tag stood that closed the last frame, for errors.
+    pub end_group_at: *const u8,
 }
 
 impl DecodeCtx {
@@ -73,6 +75,7 @@ impl DecodeCtx {
             interpreted_calls: 0,
             error: None,
             path: Vec::new(),
+            end_group_at: std::ptr::null(),
         }
     }
 

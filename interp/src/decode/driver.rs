@@ -1,0 +1,228 @@
+//! From input to message, with either engine.
+
+use std::ptr::NonNull;
+
+use protojit_core::error::{DecodeError, DecodeErrorKind, FieldPath};
+use protojit_core::limits::Limits;
+use protojit_core::memory::Arena;
+use protojit_core::memory::alloc::Alloc;
+use protojit_core::program::DecodeProgram;
+use protojit_core::schema::model::FieldKey;
+
+use super::frame::decode_frame;
+use super::required::find_missing;
+use super::{CLOSED_BY_GROUP, DecodeCtx, SLACK};
+
+/// Inputs of at most so many bytes are copied into the arena also where they could be borrowed: behind the copy lies padding, so
+/// that the fast loop reaches to its end, which is worth more than the copy costs.
+pub const SMALL_INPUT: usize = 1024;
+
+/// The arena's counter of decodes by compiled code.
+pub const COMPILED_CALLS: usize = 0;
+/// The arena's counter of decodes, and frames of compiled decodes, by the interpreter.
+pub const INTERPRETED_CALLS: usize = 1;
+/// The arena's counter of bytes that the interpreter finished for compiled code.
+pub const FINISHED_BYTES: usize = 2;
+/// The arena's counter of inputs that compiled code refused and the interpreter accepts.
+pub const DISAGREEMENTS: usize = 3;
+
+/// What strings and unknown fields of the message point to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// The caller's bytes, where that pays ([`SMALL_INPUT`]): they and the arena must outlive the message.
+    Borrow,
+    /// A copy in the arena: only the arena must outlive the message.
+    Copy,
+}
+
+/// Decodes `input` into a new message, by the interpreter.
+///
+/// The message lives as long as both `input` and the arena stay as they are ([`Input`] says which of the two it points into). Its
+/// layout is [`DecodeProgram::shape`], which the caller keeps alive.
+///
+/// # Errors
+/// What is wrong with `input`, or the limit that it hits.
+pub fn decode<'a>(
+    program: &DecodeProgram,
+    input: &'a [u8],
+    arena: &'a Arena,
+    limits: &Limits,
+    mode: Input,
+) -> Result<NonNull<u8>, DecodeError> {
+    // SAFETY: there is no message to merge into; `run` calls the interpreter itself.
+    unsafe { run(None::<Interpreter>, program, None, input, arena, limits, mode) }
+}
+
+/// Merges `input` into a message, by the interpreter. After an error the message holds a part of it.
+///
+/// # Errors
+/// As [`decode`]; a required field that is still missing afterwards is one too.
+///
+/// # Safety
+/// `message` is a live message of the program's layout in this arena, and nobody else uses it meanwhile. What was said at
+/// [`decode`] holds for it and this input too.
+pub unsafe fn merge<'a>(
+    program: &DecodeProgram,
+    message: NonNull<u8>,
+    input: &'a [u8],
+    arena: &'a Arena,
+    limits: &Limits,
+    mode: Input,
+) -> Result<(), DecodeError> {
+    // SAFETY: as promised to this function.
+    unsafe { run(None::<Interpreter>, program, Some(message), input, arena, limits, mode).map(drop) }
+}
+
+/// [`decode`], or [`merge`] where there is a message already, by another frame function.
+///
+/// `frame` does what [`decode_frame`] does, but need not say why it failed: the interpreter then decodes the same bytes again, into
+/// memory of its own, for kind, offset and path. Only memory is its business: where the arena is full it records
+/// [`DecodeErrorKind::MemoryLimit`] in the context. Where the interpreter finds no fault the error is
+/// [`DecodeErrorKind::EngineDisagreement`].
+///
+/// # Errors
+/// As [`decode`].
+///
+/// # Safety
+/// As [`merge`] where there is a message; `frame` keeps what [`decode_frame`] promises.
+pub unsafe fn decode_with<'a>(
+    frame: impl FnOnce(&DecodeProgram, *const u8, *const u8, *mut u8, &mut DecodeCtx) -> *const u8,
+    program: &DecodeProgram,
+    message: Option<NonNull<u8>>,
+    input: &'a [u8],
+    arena: &'a Arena,
+    limits: &Limits,
+    mode: Input,
+) -> Result<NonNull<u8>, DecodeError> {
+    // SAFETY: as promised to this function.
+    unsafe { run(Some(frame), program, message, input, arena, limits, mode) }
+}
+
+/// Stands for "no other frame function".
+type Interpreter = fn(&DecodeProgram, *const u8, *const u8, *mut u8, &mut DecodeCtx) -> *const u8;
+
+#[inline]
+unsafe fn run<F>(
+    frame: Option<F>,
+    program: &DecodeProgram,
+    message: Option<NonNull<u8>>,
+    input: &[u8],
+    arena: &Arena,
+    limits: &Limits,
+    mode: Input,
+) -> Result<NonNull<u8>, DecodeError>
+where
+    F: FnOnce(&DecodeProgram, *const u8, *const u8, *mut u8, &mut DecodeCtx) -> *const u8,
+{
+    let most = limits.max_message_bytes.min(i32::MAX as usize);
+    if input.len() > most {
+        return Err(error(program, DecodeErrorKind::MessageTooLarge, most, Vec::new()));
+    }
+    let padded = mode == Input::Copy || input.len() <= SMALL_INPUT;
+    let begin = if padded { pad(input, arena) } else { Some(input.as_ptr()) };
+    let Some(begin) = begin else { return Err(error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new())) };
+    let end = begin.wrapping_add(input.len());
+    let mut ctx = DecodeCtx::new(arena, begin, end, padded, limits);
+    let root = match message {
+        Some(message) => message.as_ptr(),
+        None => super::cell::new_message(program, begin, &mut ctx),
+    };
+    let compiled = frame.is_some();
+    let behind = match (root.is_null(), frame) {
+        (true, _) => std::ptr::null(),
+        (false, Some(frame)) => frame(program, begin, end, root, &mut ctx),
+        // SAFETY: `root` is a live message of the program's layout; `begin..end` is what `ctx` was made for.
+        (false, None) => unsafe { decode_frame(program, begin, end, root, &mut ctx) },
+    };
+    // SAFETY: the arena's own value, moved forward by multiples of eight; the context gives out no more.
+    unsafe { arena.set_bump(ctx.bump) };
+    count(arena, INTERPRETED_CALLS, u64::from(!compiled) + ctx.interpreted_calls);
+    if compiled {
+        count(arena, COMPILED_CALLS, 1);
+        count(arena, FINISHED_BYTES, ctx.finished_bytes);
+    }
+    if behind != end {
+        return Err(failure(compiled, behind, program, &mut ctx, limits, padded));
+    }
+    if (ctx.maybe_missing != 0 || message.is_some())
+        && program.options.check_required
+        && let Some(layout) = program.layout.get()
+    {
+        // SAFETY: a live message of that layout.
+        if let Some(path) = unsafe { find_missing(layout, root) } {
+            let path = FieldPath::new(layout.schema.clone(), layout.message, path);
+            return Err(DecodeError::new(DecodeErrorKind::MissingRequired, input.len(), path));
+        }
+    }
+    // SAFETY: not null, or the frame had not been called.
+    Ok(unsafe { NonNull::new_unchecked(root) })
+}
+
+#[inline]
+fn count(arena: &Arena, which: usize, by: u64) {
+    let counter = arena.counter(which);
+    counter.set(counter.get().wrapping_add(by));
+}
+
+/// A copy of `input` in the arena, with padding behind it.
+#[inline]
+fn pad(input: &[u8], mut arena: &Arena) -> Option<*const u8> {
+    let at = Alloc::alloc(&mut arena, input.len().checked_add(SLACK)?).ok()?;
+    // SAFETY: fresh memory of that size.
+    unsafe {
+        at.copy_from_nonoverlapping(input.as_ptr(), input.len());
+        at.add(input.len()).write_bytes(0, SLACK);
+    }
+    Some(at)
+}
+
+/// The error of a decode that did not end at the end of its input.
+#[cold]
+fn failure(
+    compiled: bool,
+    behind: *const u8,
+    program: &DecodeProgram,
+    ctx: &mut DecodeCtx,
+    limits: &Limits,
+    padded: bool,
+) -> DecodeError {
+    let offset = |at: *const u8| at.addr().wrapping_sub(ctx.begin.addr());
+    if !compiled {
+        let (kind, at) = recorded(behind, ctx);
+        return error(program, kind, offset(at), std::mem::take(&mut ctx.path));
+    }
+    // SAFETY: the arena outlives the decode.
+    let arena = unsafe { &*ctx.arena };
+    let scratch = Arena::with_limit(arena.limit());
+    let mut again = DecodeCtx::new(&scratch, ctx.begin, ctx.end, padded, limits);
+    let root = super::cell::new_message(program, ctx.begin, &mut again);
+    let behind = match root.is_null() {
+        true => root,
+        // SAFETY: a fresh message of the program's layout; the input is the same, and still there.
+        false => unsafe { decode_frame(program, ctx.begin, ctx.end, root, &mut again) },
+    };
+    if behind == ctx.end {
+        if let Some((DecodeErrorKind::MemoryLimit, at)) = ctx.error {
+            return error(program, DecodeErrorKind::MemoryLimit, offset(at), Vec::new());
+        }
+        count(arena, DISAGREEMENTS, 1);
+        return error(program, DecodeErrorKind::EngineDisagreement, 0, Vec::new());
+    }
+    let (kind, at) = recorded(behind, &again);
+    error(program, kind, offset(at), std::mem::take(&mut again.path))
+}
+
+/// What a frame recorded that ended at `behind`, which is not its limit.
+fn recorded(behind: *const u8, ctx: &DecodeCtx) -> (DecodeErrorKind, *const u8) {
+    match ctx.error {
+        Some(error) if behind.addr() & CLOSED_BY_GROUP == 0 => error,
+        _ => (DecodeErrorKind::UnmatchedEndGroup, ctx.end_group_at),
+    }
+}
+
+/// An error in the field that `path` leads to, innermost first.
+#[cold]
+fn error(program: &DecodeProgram, kind: DecodeErrorKind, offset: usize, mut path: Vec<FieldKey>) -> DecodeError {
+    path.reverse();
+    DecodeError::new(kind, offset, FieldPath::new(program.schema.clone(), program.message, path))
+}

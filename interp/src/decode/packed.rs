@@ -1,0 +1,236 @@
+//! Lists of numbers: packed, and one by one.
+
+use protojit_core::error::DecodeErrorKind;
+use protojit_core::memory::list;
+use protojit_core::memory::slots::{ListSlot, Storage};
+use protojit_core::program::{DecodeOp, DecodeProgram, ValueKind};
+
+use super::DecodeCtx;
+use super::cell::{part, store};
+use super::field::{number, to_bits};
+use super::read::{distance, varint, varint_error, varint_swar};
+use super::unknown::{keep, keep_number, length};
+
+/// One element of a list that came unpacked.
+///
+/// # Safety
+/// As [`decode_field`](super::decode_field).
+pub(super) unsafe fn element(
+    program: &DecodeProgram,
+    op: &DecodeOp,
+    start: *const u8,
+    p: *const u8,
+    limit: *const u8,
+    msg: *mut u8,
+    ctx: &mut DecodeCtx,
+) -> *const u8 {
+    // SAFETY: as promised to this function; the layout says that the cell is a list of this storage.
+    unsafe {
+        let (bits, end) = number(op.kind, p, limit, ctx);
+        if end.is_null() {
+            return end;
+        }
+        if op.kind == ValueKind::ClosedEnum && !program.enums[op.aux as usize].contains(bits as i32) {
+            return if keep(program, start, end, msg, ctx) { end } else { std::ptr::null() };
+        }
+        let part = part(program, op, start, msg, ctx);
+        if part.is_null() {
+            return std::ptr::null();
+        }
+        let cell = &mut *part.add(op.offset as usize).cast::<ListSlot>();
+        let storage = op.kind.storage();
+        let width = storage.size() as usize;
+        if list::reserve(cell, width, 1, ctx).is_err() {
+            return ctx.fail(DecodeErrorKind::MemoryLimit, start);
+        }
+        store(storage, cell.ptr.add(cell.len as usize * width), bits);
+        cell.len += 1;
+        end
+    }
+}
+
+/// A packed list; `p` is at its length.
+///
+/// # Safety
+/// As [`decode_field`](super::decode_field).
+#[inline(never)]
+pub(super) unsafe fn packed(
+    program: &DecodeProgram,
+    op: &DecodeOp,
+    p: *const u8,
+    limit: *const u8,
+    msg: *mut u8,
+    ctx: &mut DecodeCtx,
+) -> *const u8 {
+    // SAFETY: as promised to this function; the layout says that the cell is a list of this storage.
+    unsafe {
+        let (len, from) = length(p, limit, ctx);
+        if from.is_null() || len == 0 {
+            return from;
+        }
+        let end = from.add(len);
+        let part = part(program, op, p, msg, ctx);
+        if part.is_null() {
+            return std::ptr::null();
+        }
+        let cell = part.add(op.offset as usize).cast::<ListSlot>();
+        match op.kind {
+            ValueKind::Fixed32 => fixed::<4>(cell, p, from, len, ctx),
+            ValueKind::Fixed64 => fixed::<8>(cell, p, from, len, ctx),
+            ValueKind::ClosedEnum => closed_enums(program, op, cell, from, end, msg, ctx),
+            kind => {
+                let count = terminators(from, len);
+                let width = kind.storage().size() as usize;
+                if end.sub(1).read() >= 0x80 {
+                    return ctx.fail(DecodeErrorKind::Truncated, last_element(from, end));
+                }
+                if list::reserve(&mut *cell, width, count, ctx).is_err() {
+                    return ctx.fail(DecodeErrorKind::MemoryLimit, p);
+                }
+                let to = (*cell).ptr.add((*cell).len as usize * width);
+                let failed = match kind {
+                    ValueKind::Bool => varints::<u8>(from, end, count, to, ctx.safe, |value| u8::from(value != 0)),
+                    ValueKind::Sint32 => {
+                        varints::<u32>(from, end, count, to.cast(), ctx.safe, |v| to_bits(ValueKind::Sint32, v) as u32)
+                    }
+                    ValueKind::Int64 => varints::<u64>(from, end, count, to.cast(), ctx.safe, |value| value),
+                    ValueKind::Sint64 => {
+                        varints::<u64>(from, end, count, to.cast(), ctx.safe, |v| to_bits(ValueKind::Sint64, v))
+                    }
+                    _ => varints::<u32>(from, end, count, to.cast(), ctx.safe, |value| value as u32),
+                };
+                if !failed.is_null() {
+                    return ctx.fail(varint_error(failed, end), failed);
+                }
+                (*cell).len += count as u32;
+                end
+            }
+        }
+    }
+}
+
+/// Elements of `W` bytes: copied as they are.
+unsafe fn fixed<const W: usize>(
+    cell: *mut ListSlot,
+    p: *const u8,
+    from: *const u8,
+    len: usize,
+    ctx: &mut DecodeCtx,
+) -> *const u8 {
+    if !len.is_multiple_of(W) {
+        return ctx.fail(DecodeErrorKind::PackedLength, p);
+    }
+    let count = len / W;
+    // SAFETY: as promised to `packed`; after `reserve` there is room for `count` more.
+    unsafe {
+        let list = &mut *cell;
+        if list::reserve(list, W, count, ctx).is_err() {
+            return ctx.fail(DecodeErrorKind::MemoryLimit, p);
+        }
+        std::ptr::copy_nonoverlapping(from, list.ptr.add(list.len as usize * W), len);
+        list.len += count as u32;
+        from.add(len)
+    }
+}
+
+/// Numbers of a closed enum: those it does not declare become unknown fields.
+unsafe fn closed_enums(
+    program: &DecodeProgram,
+    op: &DecodeOp,
+    cell: *mut ListSlot,
+    mut p: *const u8,
+    end: *const u8,
+    msg: *mut u8,
+    ctx: &mut DecodeCtx,
+) -> *const u8 {
+    let known = &program.enums[op.aux as usize];
+    // SAFETY: as promised to `packed`.
+    unsafe {
+        if end.sub(1).read() >= 0x80 {
+            return ctx.fail(DecodeErrorKind::Truncated, last_element(p, end));
+        }
+        let count = terminators(p, distance(p, end));
+        if list::reserve(&mut *cell, Storage::Bits32.size() as usize, count, ctx).is_err() {
+            return ctx.fail(DecodeErrorKind::MemoryLimit, p);
+        }
+        while p < end {
+            let (value, behind) = varint(p, end);
+            if behind.is_null() {
+                return ctx.fail(varint_error(p, end), p);
+            }
+            let value = value as i32;
+            if known.contains(value) {
+                let list = &mut *cell;
+                list.ptr.cast::<i32>().add(list.len as usize).write(value);
+                list.len += 1;
+            } else if !keep_number(program, op.number, value, p, msg, ctx) {
+                return std::ptr::null();
+            }
+            p = behind;
+        }
+        end
+    }
+}
+
+/// Decodes the varints from `p` to `end`, of which there are `count`, the last one complete. Gives null, or the position
+/// of one that is malformed.
+#[inline(always)]
+unsafe fn varints<T: Copy>(
+    mut p: *const u8,
+    end: *const u8,
+    count: usize,
+    mut to: *mut T,
+    safe: *const u8,
+    convert: impl Fn(u64) -> T,
+) -> *const u8 {
+    // SAFETY: as promised to `packed`: each varint ends at one of `count` terminators, so that `to` stays inside the room
+    // for as many, and `p` ends at `end`.
+    unsafe {
+        if count == distance(p, end) {
+            for at in 0..count {
+                to.add(at).write(convert(u64::from(p.add(at).read())));
+            }
+            return std::ptr::null();
+        }
+        let wide = end.min(safe);
+        while p < wide {
+            let (value, behind) = varint_swar(p);
+            if behind.is_null() {
+                return p;
+            }
+            to.write(convert(value));
+            to = to.add(1);
+            p = behind;
+        }
+        while p < end {
+            let (value, behind) = varint(p, end);
+            if behind.is_null() {
+                return p;
+            }
+            to.write(convert(value));
+            to = to.add(1);
+            p = behind;
+        }
+    }
+    std::ptr::null()
+}
+
+/// How many of `len` bytes end a varint.
+#[inline]
+unsafe fn terminators(p: *const u8, len: usize) -> usize {
+    // SAFETY: the caller read that far.
+    let bytes = unsafe { std::slice::from_raw_parts(p, len) };
+    // In blocks that a byte can count, so that the inner loop runs on vectors of bytes.
+    bytes.chunks(128).map(|block| usize::from(block.iter().map(|&byte| u8::from(byte < 0x80)).sum::<u8>())).sum()
+}
+
+/// Where the varint begins that `end` cuts off.
+#[cold]
+unsafe fn last_element(from: *const u8, end: *const u8) -> *const u8 {
+    let mut at = end;
+    // SAFETY: `at` stays behind `from`.
+    while at > from && unsafe { at.sub(1).read() } >= 0x80 {
+        at = at.wrapping_sub(1);
+    }
+    at
+}
