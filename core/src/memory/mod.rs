@@ -4,8 +4,8 @@
 //! lists as sixteen-byte cells, sub-messages as pointers. The offsets come from a
 //! [`Layout`](crate::program::Layout). `docs/LAYOUT.md` of the project is the full description.
 //!
-//! [`slots`] defines the raw cells, [`parts`] finds them, [`list`], [`map`] and [`unknown`] grow them, [`Arena`] is the memory
-//! and [`alloc::Alloc`] the way to it.
+//! [`slots`] defines the raw cells, [`parts`] finds them, [`list`], [`map`] and [`unknown`] grow them, [`Arena`] is
+//! the memory and [`alloc::Alloc`] the way to it.
 
 pub mod alloc;
 mod arena;

@@ -1,0 +1,9 @@
+//! Reading, building and changing messages, seen from outside.
+//!
+//! The schema comes from a fixture, so that the tests also run where compiling it takes too long (Miri).
+
+mod kinds;
+mod merge;
+mod owned;
+mod read;
+mod schema;
