@@ -1,0 +1,387 @@
+//! The handlers of fields.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
+use protojit_core::memory::slots::{ListSlot, StrSlot};
+use protojit_core::program::{
+    COLD_OFFSET, Cardinality, DecodeOp, DecodeProgram, EnumSet, NO_CASE, PAGES_OFFSET, ValueKind,
+};
+use protojit_core::wire::tag;
+use protojit_interp::decode::context::CLOSED_BY_GROUP;
+
+use super::frame::{Frame, MEM, ctx};
+use crate::helpers;
+use crate::stubs::Saving;
+
+const LIST_PTR: i32 = std::mem::offset_of!(ListSlot, ptr) as i32;
+const LIST_LEN: i32 = std::mem::offset_of!(ListSlot, len) as i32;
+const STR_PTR: i32 = std::mem::offset_of!(StrSlot, ptr) as i32;
+const STR_LEN: i32 = std::mem::offset_of!(StrSlot, len) as i32;
+
+/// Closed enums with more ranges than this are checked by the interpreter.
+const INLINE_ENUM_RANGES: usize = 4;
+
+/// A cell in memory: the base of its part, and the offset from there.
+#[derive(Clone, Copy)]
+struct Cell {
+    base: Value,
+    offset: i32,
+}
+
+impl Frame<'_, '_> {
+    pub fn emit_handlers(&mut self) {
+        let program = self.program;
+        for (at, op) in program.ops.iter().enumerate() {
+            let unpacked = tag(op.number, op.kind.wire_type());
+            let blocks = [Some((op.tag, self.handlers[at].primary)), self.handlers[at].alternate];
+            for (tag, block) in blocks.into_iter().flatten() {
+                let [start, p] = self.switch_to(block);
+                if program.message_set {
+                    // Items are groups of their own; the interpreter reads them.
+                    self.jump(self.blocks.step, &[start]);
+                } else {
+                    self.emit_handler(at as u32, op, tag == unpacked, start, p);
+                }
+            }
+        }
+    }
+
+    fn emit_handler(&mut self, at: u32, op: &DecodeOp, unpacked: bool, start: Value, p: Value) {
+        match op.cardinality {
+            Cardinality::Map => self.jump(self.blocks.step, &[start]),
+            Cardinality::List if op.kind.is_packable() && !unpacked => {
+                let (ctx, program) = (self.ctx(), self.program_address());
+                let number = self.constant(at.into());
+                let arguments = [ctx, program, number, p, self.limit, self.message];
+                let behind = self.call_helper(helpers::packed as *const u8, &arguments);
+                let failed = self.is_zero(behind);
+                self.fail_if(failed);
+                self.jump_resume(behind, op.next);
+            }
+            Cardinality::List if op.kind.is_message() => self.emit_message_list(op, start, p),
+            Cardinality::List => self.emit_list(op, start, p),
+            Cardinality::Singular if op.kind.is_message() => {
+                let cell = self.cell(op, start);
+                let behind = self.emit_message(op, cell, p);
+                self.jump_resume(behind, op.next);
+            }
+            Cardinality::Singular => {
+                let cell = self.cell(op, start);
+                let behind = self.emit_value(op, cell, start, p);
+                self.set_present(op, cell.base);
+                self.jump_resume(behind, op.next);
+            }
+        }
+    }
+
+    /// The field's cell. The first field of a cold page is left to the interpreter, which allocates the page.
+    fn cell(&mut self, op: &DecodeOp, start: Value) -> Cell {
+        let offset = op.offset as i32;
+        if op.page == 0 {
+            return Cell { base: self.message, offset };
+        }
+        let (has_cold, has_page) = (self.b.create_block(), self.b.create_block());
+        let cold = self.load(types::I64, self.message, COLD_OFFSET as i32);
+        self.branch(cold, (has_cold, &[]), (self.blocks.step, &[start]));
+        self.b.switch_to_block(has_cold);
+        let page = PAGES_OFFSET as i32 + 8 * (i32::from(op.page) - 1);
+        let base = self.load(types::I64, cold, page);
+        self.branch(base, (has_page, &[]), (self.blocks.step, &[start]));
+        self.b.switch_to_block(has_page);
+        Cell { base, offset }
+    }
+
+    /// Marks a singular field as set: presence bit or case word.
+    fn set_present(&mut self, op: &DecodeOp, base: Value) {
+        if op.case_offset != NO_CASE {
+            let number = self.b.ins().iconst(types::I32, i64::from(op.number));
+            self.store(number, base, op.case_offset as i32);
+        }
+        if op.hasbit.mask != 0 {
+            let word = self.load(types::I32, base, op.hasbit.offset as i32);
+            let word = self.b.ins().bor_imm_u(word, i64::from(op.hasbit.mask));
+            self.store(word, base, op.hasbit.offset as i32);
+        }
+    }
+
+    /// Reads one number, string or bytes at `p` into a cell; gives the position behind it.
+    fn emit_value(&mut self, op: &DecodeOp, cell: Cell, start: Value, p: Value) -> Value {
+        let Cell { base, offset } = cell;
+        match op.kind {
+            ValueKind::Fixed32 => self.copy(types::I32, cell, p),
+            ValueKind::Fixed64 => self.copy(types::I64, cell, p),
+            ValueKind::String | ValueKind::Bytes => {
+                let (len, text, end) = self.length(p);
+                if op.kind == ValueKind::String {
+                    self.check_utf8(text, len, end);
+                }
+                self.store(text, base, offset + STR_PTR);
+                // Eight bytes: the length, and a capacity of 0 for borrowed.
+                self.store(len, base, offset + STR_LEN);
+                end
+            }
+            _ => {
+                let (value, behind) = self.varint(p);
+                let value = match op.kind {
+                    ValueKind::Bool => self.b.ins().icmp_imm_u(IntCC::NotEqual, value, 0),
+                    ValueKind::Int64 => value,
+                    ValueKind::Sint64 => self.unzigzag(value),
+                    ValueKind::Sint32 => {
+                        let value = self.b.ins().ireduce(types::I32, value);
+                        self.unzigzag(value)
+                    }
+                    ValueKind::ClosedEnum => {
+                        let value = self.b.ins().ireduce(types::I32, value);
+                        let program = self.program;
+                        self.check_enum(value, &program.enums[op.aux as usize], start);
+                        value
+                    }
+                    _ => self.b.ins().ireduce(types::I32, value),
+                };
+                self.store(value, base, offset);
+                behind
+            }
+        }
+    }
+
+    fn copy(&mut self, ty: Type, cell: Cell, p: Value) -> Value {
+        let value = self.load(ty, p, 0);
+        self.store(value, cell.base, cell.offset);
+        self.add(p, i64::from(ty.bytes()))
+    }
+
+    fn unzigzag(&mut self, value: Value) -> Value {
+        let half = self.b.ins().ushr_imm_u(value, 1);
+        let bit = self.b.ins().band_imm_u(value, 1);
+        let sign = self.b.ins().ineg(bit);
+        self.b.ins().bxor(half, sign)
+    }
+
+    /// Leaves numbers that the enum does not declare to the interpreter.
+    fn check_enum(&mut self, value: Value, declared: &EnumSet, start: Value) {
+        if declared.ranges.len() > INLINE_ENUM_RANGES {
+            let unsure = self.b.create_block();
+            self.jump(self.blocks.step, &[start]);
+            return self.b.switch_to_block(unsure);
+        }
+        let known = self.b.create_block();
+        for &(low, high) in &declared.ranges {
+            let next = self.b.create_block();
+            let low_value = self.b.ins().iconst(types::I32, i64::from(low));
+            let above = self.b.ins().isub(value, low_value);
+            let width = i64::from(high) - i64::from(low);
+            let inside = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThanOrEqual, above, width);
+            self.branch(inside, (known, &[]), (next, &[]));
+            self.b.switch_to_block(next);
+        }
+        self.jump(self.blocks.step, &[start]);
+        self.b.switch_to_block(known);
+    }
+
+    /// Repeated numbers, strings and bytes: as long as the tag repeats, the list's ends stay in registers.
+    fn emit_list(&mut self, op: &DecodeOp, start: Value, p: Value) {
+        let size = i64::from(op.kind.storage().size());
+        let shift = i64::from(size.trailing_zeros());
+        let Cell { base, offset } = self.cell(op, start);
+        // Parameters: tag, value, next element, end of the room.
+        let element = self.block(&[types::I64; 4]);
+        let body = self.block(&[types::I64; 4]);
+        let grow = self.cold_block(&[types::I64; 3]);
+        let leave = self.block(&[types::I64; 2]);
+
+        let (next, room) = self.list_ends(base, offset, shift);
+        self.jump(element, &[start, p, next, room]);
+
+        let [start, p, next, room] = self.switch_to(element);
+        let full = self.compare(IntCC::Equal, next, room);
+        self.branch(full, (grow, &[start, p, next]), (body, &[start, p, next, room]));
+
+        let [start, p, next] = self.switch_to(grow);
+        self.store_list_len(base, offset, next, shift);
+        let list = self.add(base, offset.into());
+        let bytes = self.constant(size);
+        let answer = self.call_stub(Saving::Grow, &[list, bytes]);
+        let failed = self.is_zero(answer);
+        self.fail_if(failed);
+        let (next, room) = self.list_ends(base, offset, shift);
+        self.jump(body, &[start, p, next, room]);
+
+        let [start, p, next, room] = self.switch_to(body);
+        // A number that a closed enum does not declare leaves through the interpreter: the length must be true then.
+        if op.kind == ValueKind::ClosedEnum {
+            self.store_list_len(base, offset, next, shift);
+        }
+        let behind = self.emit_value(op, Cell { base: next, offset: 0 }, start, p);
+        let next = self.add(next, size);
+        let more = self.b.create_block();
+        let below = self.compare(IntCC::UnsignedLessThan, behind, self.edge);
+        self.branch(below, (more, &[]), (leave, &[behind, next]));
+        self.b.switch_to_block(more);
+        let (repeats, value) = self.compare_tag(behind, tag(op.number, op.kind.wire_type()));
+        self.branch(repeats, (element, &[behind, value, next, room]), (leave, &[behind, next]));
+
+        let [behind, next] = self.switch_to(leave);
+        self.store_list_len(base, offset, next, shift);
+        self.jump_resume(behind, op.next);
+    }
+
+    /// Where the next element goes, and where the room ends.
+    fn list_ends(&mut self, base: Value, offset: i32, shift: i64) -> (Value, Value) {
+        let ptr = self.load(types::I64, base, offset + LIST_PTR);
+        let len_cap = self.load(types::I64, base, offset + LIST_LEN);
+        let len = self.b.ins().band_imm_u(len_cap, 0xffff_ffff);
+        let cap = self.b.ins().ushr_imm_u(len_cap, 32);
+        let mut end = |count: Value| {
+            let bytes = if shift == 0 { count } else { self.b.ins().ishl_imm_u(count, shift) };
+            self.b.ins().iadd(ptr, bytes)
+        };
+        (end(len), end(cap))
+    }
+
+    fn store_list_len(&mut self, base: Value, offset: i32, next: Value, shift: i64) {
+        let ptr = self.load(types::I64, base, offset + LIST_PTR);
+        let bytes = self.b.ins().isub(next, ptr);
+        let len = if shift == 0 { bytes } else { self.b.ins().ushr_imm_u(bytes, shift) };
+        let len = self.b.ins().ireduce(types::I32, len);
+        self.store(len, base, offset + LIST_LEN);
+    }
+
+    /// Repeated messages. The list stays in memory, since the children's frames use the registers.
+    fn emit_message_list(&mut self, op: &DecodeOp, start: Value, p: Value) {
+        let Cell { base, offset } = self.cell(op, start);
+        let element = self.block(&[types::I64]);
+        let body = self.block(&[types::I64, types::I64]);
+        let grow = self.cold_block(&[types::I64]);
+        self.jump(element, &[p]);
+
+        let [p] = self.switch_to(element);
+        let len = self.load(types::I32, base, offset + LIST_LEN);
+        let cap = self.load(types::I32, base, offset + LIST_LEN + 4);
+        let full = self.compare(IntCC::Equal, len, cap);
+        let ptr = self.load(types::I64, base, offset + LIST_PTR);
+        self.branch(full, (grow, &[p]), (body, &[p, ptr]));
+
+        let [p] = self.switch_to(grow);
+        let list = self.add(base, offset.into());
+        let bytes = self.constant(8);
+        let answer = self.call_stub(Saving::Grow, &[list, bytes]);
+        let failed = self.is_zero(answer);
+        self.fail_if(failed);
+        let ptr = self.load(types::I64, base, offset + LIST_PTR);
+        self.jump(body, &[p, ptr]);
+
+        let [p, ptr] = self.switch_to(body);
+        let Some(child) = op.child.get() else { return self.jump(self.blocks.fail, &[]) };
+        let (value, limit) = self.message_start(op, p);
+        let message = self.allocate(child.size);
+        let len = self.b.ins().uload32(MEM, base, offset + LIST_LEN);
+        let at = self.b.ins().ishl_imm_u(len, 3);
+        let at = self.b.ins().iadd(ptr, at);
+        self.store(message, at, 0);
+        let len = self.b.ins().ireduce(types::I32, len);
+        let len = self.b.ins().iadd_imm_s(len, 1);
+        self.store(len, base, offset + LIST_LEN);
+        let behind = self.run_child(op, child, value, limit, message);
+
+        let (more, leave) = (self.b.create_block(), self.b.create_block());
+        let below = self.compare(IntCC::UnsignedLessThan, behind, self.edge);
+        self.branch(below, (more, &[]), (self.blocks.edge, &[behind]));
+        self.b.switch_to_block(more);
+        let (repeats, value) = self.compare_tag(behind, op.tag);
+        self.branch(repeats, (element, &[value]), (leave, &[]));
+        self.b.switch_to_block(leave);
+        self.jump_predicted(behind, op.next);
+    }
+
+    /// A singular message: into the one that is there, or into a new one.
+    fn emit_message(&mut self, op: &DecodeOp, cell: Cell, p: Value) -> Value {
+        let Cell { base, offset } = cell;
+        let Some(child) = op.child.get() else { return p };
+        let (value, limit) = self.message_start(op, p);
+        let ready = self.block(&[types::I64]);
+        let fresh = self.b.create_block();
+        if op.case_offset == NO_CASE {
+            let old = self.load(types::I64, base, offset);
+            self.branch(old, (ready, &[old]), (fresh, &[]));
+        } else {
+            // In a oneof the cell holds a message only while the case says so.
+            let case = self.load(types::I32, base, op.case_offset as i32);
+            let old = self.load(types::I64, base, offset);
+            let same = self.b.ins().icmp_imm_u(IntCC::Equal, case, i64::from(op.number));
+            self.branch(same, (ready, &[old]), (fresh, &[]));
+        }
+        self.b.switch_to_block(fresh);
+        let message = self.allocate(child.size);
+        self.store(message, base, offset);
+        self.set_present(op, base);
+        self.jump(ready, &[message]);
+        let [message] = self.switch_to(ready);
+        self.run_child(op, child, value, limit, message)
+    }
+
+    /// Where a sub-message begins and the limit of its frame.
+    fn message_start(&mut self, op: &DecodeOp, p: Value) -> (Value, Value) {
+        if op.kind == ValueKind::Group {
+            return (p, self.limit);
+        }
+        let (_, start, end) = self.length(p);
+        (start, end)
+    }
+
+    /// Runs a sub-message's frame and checks how it ended; gives the position behind it.
+    fn run_child(&mut self, op: &DecodeOp, child: &DecodeProgram, p: Value, limit: Value, message: Value) -> Value {
+        let at_bottom = self.is_zero(self.depth);
+        self.fail_if(at_bottom);
+        let ended = self.call_frame(child, p, limit, message);
+        if op.kind == ValueKind::Group {
+            let closed = self.constant(CLOSED_BY_GROUP as i64);
+            let behind = self.b.ins().bxor(ended, closed);
+            // Negative after an error, or where the frame ended without an end-group tag.
+            let unclosed = self.b.ins().icmp_imm_s(IntCC::SignedLessThan, behind, 0);
+            self.fail_if(unclosed);
+            let number = self.load_ctx(types::I32, ctx::END_GROUP);
+            let other = self.b.ins().icmp_imm_u(IntCC::NotEqual, number, i64::from(op.number));
+            self.fail_if(other);
+            behind
+        } else {
+            // Null after an error, negative where an end-group tag ended it.
+            let wrong = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, ended, 0);
+            self.fail_if(wrong);
+            ended
+        }
+    }
+
+    /// `size` zero bytes (a multiple of eight) from the arena.
+    fn allocate(&mut self, size: u32) -> Value {
+        let done = self.block(&[types::I64]);
+        let (fits, full) = (self.b.create_block(), self.cold_block(&[]));
+        let at = self.load_ctx(types::I64, ctx::BUMP_AT);
+        let room_end = self.load_ctx(types::I64, ctx::BUMP_END);
+        let end = self.add(at, size.into());
+        let beyond = self.compare(IntCC::UnsignedGreaterThan, end, room_end);
+        self.branch(beyond, (full, &[]), (fits, &[]));
+        self.b.switch_to_block(fits);
+        self.store_ctx(end, ctx::BUMP_AT);
+        self.jump(done, &[at]);
+        self.b.switch_to_block(full);
+        let bytes = self.constant(size.into());
+        let answer = self.call_stub(Saving::Alloc, &[bytes]);
+        self.branch(answer, (done, &[answer]), (self.blocks.fail, &[]));
+        let [at] = self.switch_to(done);
+        let zero = self.zero_vector();
+        let wide = size as i32 & !15;
+        for offset in (0..wide).step_by(16) {
+            self.store(zero, at, offset);
+        }
+        if !size.is_multiple_of(16) {
+            let zero = self.constant(0);
+            self.store(zero, at, wide);
+        }
+        at
+    }
+
+    fn zero_vector(&mut self) -> Value {
+        let zero = self.b.ins().iconst(types::I64, 0);
+        self.b.ins().splat(types::I64X2, zero)
+    }
+}

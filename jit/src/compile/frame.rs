@@ -1,0 +1,624 @@
+//! The function of one program: set-up, dispatch and ends.
+
+use std::time::Instant;
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, Function, InstBuilder, JumpTableData, MemFlagsData,
+    SigRef, Signature, Type, UserExternalName, UserFuncName, Value, types,
+};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetFrontendConfig};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
+use cranelift_module::{FuncId, Linkage, Module};
+use hashbrown::HashMap;
+use protojit_core::memory::slots::Storage;
+use protojit_core::program::{Cardinality, DecodeOp, DecodeProgram, SlotPresence};
+use protojit_core::wire::{WireType, tag};
+use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
+
+use super::FunctionStats;
+use crate::JitError;
+use crate::helpers;
+use crate::mcode::UnitBuilder;
+use crate::stubs::Saving;
+
+/// Offsets of the context's fields.
+pub(super) mod ctx {
+    use super::DecodeCtx;
+    use protojit_core::memory::Bump;
+    use std::mem::offset_of;
+
+    pub const BUMP_AT: i32 = (offset_of!(DecodeCtx, bump) + offset_of!(Bump, at)) as i32;
+    pub const BUMP_END: i32 = (offset_of!(DecodeCtx, bump) + offset_of!(Bump, end)) as i32;
+    pub const SAFE: i32 = offset_of!(DecodeCtx, safe) as i32;
+    pub const END_GROUP: i32 = offset_of!(DecodeCtx, end_group) as i32;
+    pub const MAYBE_MISSING: i32 = offset_of!(DecodeCtx, maybe_missing) as i32;
+    pub const ANSWER: i32 = offset_of!(DecodeCtx, answer) as i32;
+    pub const ANSWER_VALUE: i32 = offset_of!(DecodeCtx, answer_value) as i32;
+}
+
+/// Loads and stores that cannot fault, of any alignment.
+pub(super) const MEM: MemFlagsData = MemFlagsData::new().with_notrap();
+
+/// Where the functions of a unit and its imports are.
+struct Names {
+    /// Function ids by program.
+    programs: HashMap<*const DecodeProgram, u32>,
+    stubs: Vec<u32>,
+}
+
+/// Defines one function per program.
+pub(super) fn define_unit(
+    unit: &mut UnitBuilder,
+    programs: &[DecodeProgram],
+) -> Result<(Vec<FuncId>, Vec<FunctionStats>), JitError> {
+    let call = unit.isa().default_call_conv();
+    let mut names = Names { programs: HashMap::new(), stubs: Vec::new() };
+    for stub in Saving::ALL {
+        names.stubs.push(unit.declare_function(stub.name(), Linkage::Import, &stub.signature())?.as_u32());
+    }
+    let mut ids = Vec::new();
+    for (at, program) in programs.iter().enumerate() {
+        let id = unit.declare_function(&format!("decode_{at}"), Linkage::Export, &frame_signature(call, 4))?;
+        names.programs.insert(program, id.as_u32());
+        ids.push(id);
+    }
+    let config = unit.target_config();
+    let (mut scratch, mut stats) = (FunctionBuilderContext::new(), Vec::new());
+    for (program, &id) in programs.iter().zip(&ids) {
+        let started = Instant::now();
+        let mut context = unit.make_context();
+        let helper_calls = build(&mut context.func, &mut scratch, program, &names, call, config);
+        let blocks = context.func.layout.blocks().count();
+        unit.define_function(id, &mut context)?;
+        let code_bytes = context.compiled_code().map_or(0, |code| code.code_buffer().len());
+        stats.push(FunctionStats { code_bytes, blocks, helper_calls, time: started.elapsed() });
+    }
+    Ok((ids, stats))
+}
+
+/// The function of the program at `at`, as text.
+pub(super) fn function_text(isa: &OwnedTargetIsa, programs: &[DecodeProgram], at: usize) -> String {
+    let stubs = (0..Saving::ALL.len() as u32).collect::<Vec<_>>();
+    let first = stubs.len() as u32;
+    let names = Names { programs: programs.iter().map(std::ptr::from_ref).zip(first..).collect(), stubs };
+    let mut function = Function::new();
+    let Some(program) = programs.get(at) else { return String::new() };
+    let mut scratch = FunctionBuilderContext::new();
+    build(&mut function, &mut scratch, program, &names, isa.default_call_conv(), isa.frontend_config());
+    function.display().to_string()
+}
+
+fn frame_signature(call: CallConv, params: usize) -> Signature {
+    let mut signature = Signature::new(call);
+    signature.params.extend((0..params).map(|_| AbiParam::new(types::I64)));
+    signature.returns.push(AbiParam::new(types::I64));
+    signature
+}
+
+fn build(
+    function: &mut Function,
+    scratch: &mut FunctionBuilderContext,
+    program: &DecodeProgram,
+    names: &Names,
+    call: CallConv,
+    config: TargetFrontendConfig,
+) -> usize {
+    function.name = UserFuncName::user(0, 0);
+    function.signature = frame_signature(call, 4);
+    let mut builder = FunctionBuilder::new(function, scratch);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    let &[p, limit, message, depth] = builder.block_params(entry) else { return 0 };
+    let ctx = builder.ins().get_pinned_reg(types::I64);
+    let safe = builder.ins().load(types::I64, MEM, ctx, ctx::SAFE);
+    let edge = builder.ins().umin(limit, safe);
+
+    let block = |builder: &mut FunctionBuilder<'_>, params: usize| {
+        let block = builder.create_block();
+        for _ in 0..params {
+            builder.append_block_param(block, types::I64);
+        }
+        block
+    };
+    let handlers = program
+        .ops
+        .iter()
+        .map(|op| Handlers {
+            primary: block(&mut builder, 2),
+            alternate: alternate_tag(op).map(|tag| (tag, block(&mut builder, 2))),
+        })
+        .collect();
+    let blocks = Blocks {
+        dispatch: block(&mut builder, 1),
+        resume: block(&mut builder, 1),
+        edge: block(&mut builder, 1),
+        end: block(&mut builder, 1),
+        step: block(&mut builder, 1),
+        fail: block(&mut builder, 0),
+    };
+    let mut frame = Frame {
+        b: builder,
+        program,
+        names,
+        call,
+        limit,
+        message,
+        depth,
+        edge,
+        handlers,
+        blocks,
+        funcs: HashMap::new(),
+        signatures: HashMap::new(),
+        helper_calls: 0,
+    };
+    frame.jump_resume(p, program.first);
+    frame.emit_dispatch();
+    frame.emit_handlers();
+    frame.emit_ends();
+    frame.b.seal_all_blocks();
+    let helper_calls = frame.helper_calls;
+    frame.b.finalize(config);
+    helper_calls
+}
+
+/// The other tag that a repeated number is accepted with: unpacked where it is written packed, and the reverse.
+fn alternate_tag(op: &DecodeOp) -> Option<u32> {
+    let repeated_number = op.cardinality == Cardinality::List && op.kind.is_packable();
+    let unpacked = tag(op.number, op.kind.wire_type());
+    let other = if op.tag == unpacked { tag(op.number, WireType::Len) } else { unpacked };
+    repeated_number.then_some(other)
+}
+
+/// The blocks that handle a field. Parameters: where its tag begins, and the position behind the tag.
+pub(super) struct Handlers {
+    pub primary: Block,
+    /// The other accepted tag, and its block.
+    pub alternate: Option<(u32, Block)>,
+}
+
+/// Blocks that all fields share. All but `fail` take a position.
+pub(super) struct Blocks {
+    /// At the beginning of a field below `edge`: find its handler.
+    pub dispatch: Block,
+    /// Between two fields, anywhere.
+    pub resume: Block,
+    /// Between two fields, at or behind `edge`.
+    pub edge: Block,
+    /// The frame's end: the value to return.
+    pub end: Block,
+    /// At the beginning of a field that the interpreter takes.
+    pub step: Block,
+    /// Returns null.
+    pub fail: Block,
+}
+
+/// A function being built.
+pub(super) struct Frame<'f, 'p> {
+    pub b: FunctionBuilder<'f>,
+    pub program: &'p DecodeProgram,
+    names: &'p Names,
+    call: CallConv,
+    pub limit: Value,
+    pub message: Value,
+    pub depth: Value,
+    pub edge: Value,
+    pub handlers: Vec<Handlers>,
+    pub blocks: Blocks,
+    funcs: HashMap<u32, FuncRef>,
+    signatures: HashMap<(usize, usize), SigRef>,
+    helper_calls: usize,
+}
+
+impl Frame<'_, '_> {
+    // Blocks and jumps.
+
+    pub fn block(&mut self, params: &[Type]) -> Block {
+        let block = self.b.create_block();
+        for &ty in params {
+            self.b.append_block_param(block, ty);
+        }
+        block
+    }
+
+    pub fn cold_block(&mut self, params: &[Type]) -> Block {
+        let block = self.block(params);
+        self.b.set_cold_block(block);
+        block
+    }
+
+    /// Continues in `block`; gives its parameters.
+    pub fn switch_to<const N: usize>(&mut self, block: Block) -> [Value; N] {
+        self.b.switch_to_block(block);
+        let mut values = [self.limit; N];
+        values.copy_from_slice(&self.b.block_params(block)[..N]);
+        values
+    }
+
+    pub fn jump(&mut self, block: Block, values: &[Value]) {
+        let values = arguments(values);
+        self.b.ins().jump(block, &values);
+    }
+
+    pub fn branch(&mut self, condition: Value, then: (Block, &[Value]), otherwise: (Block, &[Value])) {
+        let (a, b) = (arguments(then.1), arguments(otherwise.1));
+        self.b.ins().brif(condition, then.0, &a, otherwise.0, &b);
+    }
+
+    /// Goes to `fail` where `condition` holds.
+    pub fn fail_if(&mut self, condition: Value) {
+        let next = self.b.create_block();
+        self.branch(condition, (self.blocks.fail, &[]), (next, &[]));
+        self.b.switch_to_block(next);
+    }
+
+    pub fn compare(&mut self, condition: IntCC, a: Value, b: Value) -> Value {
+        self.b.ins().icmp(condition, a, b)
+    }
+
+    pub fn is_zero(&mut self, value: Value) -> Value {
+        self.b.ins().icmp_imm_u(IntCC::Equal, value, 0)
+    }
+
+    pub fn add(&mut self, value: Value, more: i64) -> Value {
+        if more == 0 { value } else { self.b.ins().iadd_imm_s(value, more) }
+    }
+
+    // Memory.
+
+    pub fn ctx(&mut self) -> Value {
+        self.b.ins().get_pinned_reg(types::I64)
+    }
+
+    pub fn load(&mut self, ty: Type, base: Value, offset: i32) -> Value {
+        self.b.ins().load(ty, MEM, base, offset)
+    }
+
+    pub fn store(&mut self, value: Value, base: Value, offset: i32) {
+        self.b.ins().store(MEM, value, base, offset);
+    }
+
+    pub fn load_ctx(&mut self, ty: Type, offset: i32) -> Value {
+        let ctx = self.ctx();
+        self.load(ty, ctx, offset)
+    }
+
+    pub fn store_ctx(&mut self, value: Value, offset: i32) {
+        let ctx = self.ctx();
+        self.store(value, ctx, offset);
+    }
+
+    pub fn constant(&mut self, value: i64) -> Value {
+        self.b.ins().iconst(types::I64, value)
+    }
+
+    pub fn program_address(&mut self) -> Value {
+        let address = std::ptr::from_ref(self.program) as i64;
+        self.constant(address)
+    }
+
+    // Calls.
+
+    /// Calls a helper behind its saving stub and gives the answer.
+    pub fn call_stub(&mut self, stub: Saving, arguments: &[Value]) -> Value {
+        self.helper_calls += 1;
+        let at = Saving::ALL.iter().position(|&other| other == stub).unwrap_or(0);
+        let func = self.func_ref(self.names.stubs[at], stub.signature());
+        self.b.ins().call(func, arguments);
+        self.load_ctx(types::I64, ctx::ANSWER)
+    }
+
+    /// Calls a helper by address, in the platform's convention.
+    pub fn call_helper(&mut self, helper: *const u8, arguments: &[Value]) -> Value {
+        self.helper_calls += 1;
+        let signature = self.signature(arguments.len());
+        let callee = self.constant(helper as i64);
+        let call = self.b.ins().call_indirect(signature, callee, arguments);
+        self.b.inst_results(call)[0]
+    }
+
+    /// Runs the frame of a sub-message and gives what it returns.
+    pub fn call_frame(&mut self, child: *const DecodeProgram, p: Value, limit: Value, message: Value) -> Value {
+        let depth = self.b.ins().iadd_imm_s(self.depth, -1);
+        let call = match self.names.programs.get(&child) {
+            Some(&id) => {
+                let func = self.func_ref(id, frame_signature(self.call, 4));
+                self.b.ins().call(func, &[p, limit, message, depth])
+            }
+            None => {
+                let program = self.constant(child as i64);
+                let entry = self.load(types::I64, program, crate::stubs::ENTRY_OFFSET);
+                let signature = self.signature(5);
+                self.b.ins().call_indirect(signature, entry, &[p, limit, message, depth, program])
+            }
+        };
+        self.b.inst_results(call)[0]
+    }
+
+    fn signature(&mut self, params: usize) -> SigRef {
+        let call = self.call;
+        let b = &mut self.b;
+        *self.signatures.entry((params, 1)).or_insert_with(|| b.import_signature(frame_signature(call, params)))
+    }
+
+    fn func_ref(&mut self, id: u32, signature: Signature) -> FuncRef {
+        if let Some(&func) = self.funcs.get(&id) {
+            return func;
+        }
+        let signature = self.b.import_signature(signature);
+        let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: 0, index: id });
+        // Near calls: everything lies in one reservation.
+        let data = ExtFuncData { name: ExternalName::user(name), signature, colocated: true, patchable: false };
+        let func = self.b.import_function(data);
+        self.funcs.insert(id, func);
+        func
+    }
+
+    // Dispatch.
+
+    /// Between two fields at `p`: to the handler of the operation `predicted` if its tag is next, else to dispatch, or
+    /// to the edge.
+    pub fn jump_resume(&mut self, p: Value, predicted: u32) {
+        let inside = self.b.create_block();
+        let below = self.compare(IntCC::UnsignedLessThan, p, self.edge);
+        self.branch(below, (inside, &[]), (self.blocks.edge, &[p]));
+        self.b.switch_to_block(inside);
+        self.jump_predicted(p, predicted);
+    }
+
+    /// As [`Frame::jump_resume`], for a position known to be below the edge.
+    pub fn jump_predicted(&mut self, p: Value, predicted: u32) {
+        let Some(op) = self.program.ops.get(predicted as usize) else {
+            return self.jump(self.blocks.dispatch, &[p]);
+        };
+        let handler = self.handlers[predicted as usize].primary;
+        let (matches, behind) = self.compare_tag(p, op.tag);
+        self.branch(matches, (handler, &[p, behind]), (self.blocks.dispatch, &[p]));
+    }
+
+    /// Whether the bytes at `p` are this tag in its shortest form, and the position behind them.
+    pub fn compare_tag(&mut self, p: Value, tag: u32) -> (Value, Value) {
+        let mut bytes = [0; protojit_core::wire::MAX_VARINT_LEN];
+        let len = protojit_core::wire::write_varint(tag.into(), &mut bytes);
+        let expected = i64::from_le_bytes(bytes[..8].try_into().unwrap_or_default());
+        let found = match len {
+            1 => self.b.ins().uload8(types::I32, MEM, p, 0),
+            2 => self.b.ins().uload16(types::I32, MEM, p, 0),
+            4 => self.load(types::I32, p, 0),
+            3 => {
+                let word = self.load(types::I32, p, 0);
+                self.b.ins().band_imm_u(word, 0xff_ffff)
+            }
+            _ => {
+                let word = self.load(types::I64, p, 0);
+                let expected = self.constant(expected);
+                let shifted = self.b.ins().bxor(word, expected);
+                self.b.ins().ishl_imm_u(shifted, 24)
+            }
+        };
+        let expected = if len == 5 { 0 } else { expected };
+        let matches = if len == 4 {
+            self.b.ins().icmp_imm_s(IntCC::Equal, found, i64::from(expected as i32))
+        } else {
+            self.b.ins().icmp_imm_u(IntCC::Equal, found, expected)
+        };
+        let behind = self.add(p, len as i64);
+        (matches, behind)
+    }
+
+    /// All accepted tags with their handlers.
+    fn accepted(&self) -> Vec<(u32, Block)> {
+        let ops = self.program.ops.iter().zip(&self.handlers);
+        ops.flat_map(|(op, handlers)| [Some((op.tag, handlers.primary)), handlers.alternate]).flatten().collect()
+    }
+
+    fn emit_dispatch(&mut self) {
+        let [p] = self.switch_to(self.blocks.resume);
+        self.jump_resume(p, u32::MAX);
+
+        let [p] = self.switch_to(self.blocks.dispatch);
+        let accepted = self.accepted();
+        let has_long = accepted.iter().any(|&(tag, _)| tag >= 0x80);
+        let long = if has_long { self.block(&[types::I64]) } else { self.blocks.step };
+        let group_end = self.cold_block(&[types::I64, types::I32]);
+        let other = self.cold_block(&[types::I64, types::I32]);
+
+        let first = self.b.ins().uload8(types::I32, MEM, p, 0);
+        let behind = self.add(p, 1);
+        if let Some(highest) = accepted.iter().map(|&(tag, _)| tag).filter(|&tag| tag < 0x80).max() {
+            // Also end-group tags of the numbers in the table.
+            let mut targets = vec![None; highest as usize + 1];
+            for number in 1..=highest >> 3 {
+                if let Some(target) = targets.get_mut((number << 3 | WireType::EndGroup as u32) as usize) {
+                    *target = Some(group_end);
+                }
+            }
+            for &(tag, handler) in accepted.iter().filter(|&&(tag, _)| tag < 0x80) {
+                targets[tag as usize] = Some(handler);
+            }
+            let calls = targets
+                .into_iter()
+                .map(|target| match target {
+                    Some(block) if block == group_end => (block, [p, first]),
+                    Some(handler) => (handler, [p, behind]),
+                    None => (other, [p, first]),
+                })
+                .collect::<Vec<_>>();
+            let mut table = Vec::new();
+            for (block, values) in calls {
+                table.push(self.b.func.dfg.block_call(block, &arguments(&values)));
+            }
+            let default = self.b.func.dfg.block_call(other, &arguments(&[p, first]));
+            let table = self.b.create_jump_table(JumpTableData::new(default, &table));
+            self.b.ins().br_table(first, table);
+        } else {
+            self.jump(other, &[p, first]);
+        }
+        // What is beyond the table: a longer tag, an end-group tag, or an unknown field.
+        let [p, first] = self.switch_to(other);
+        let short = self.b.create_block();
+        let continued = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, first, 0x80);
+        self.branch(continued, (long, &[p]), (short, &[]));
+        self.b.switch_to_block(short);
+        let wire_type = self.b.ins().band_imm_u(first, 7);
+        let ends = self.b.ins().icmp_imm_u(IntCC::Equal, wire_type, WireType::EndGroup as i64);
+        self.branch(ends, (group_end, &[p, first]), (self.blocks.step, &[p]));
+
+        let [p, first] = self.switch_to(group_end);
+        let number = self.b.ins().ushr_imm_u(first, 3);
+        let is_tag = self.b.create_block();
+        // Number 0 is for the interpreter to refuse.
+        self.branch(number, (is_tag, &[]), (self.blocks.step, &[p]));
+        self.b.switch_to_block(is_tag);
+        self.store_ctx(number, ctx::END_GROUP);
+        let behind = self.add(p, 1);
+        let closed = self.constant(CLOSED_BY_GROUP as i64);
+        let position = self.b.ins().bor(behind, closed);
+        self.jump(self.blocks.end, &[position]);
+
+        if has_long {
+            self.emit_long_dispatch(long, &accepted);
+        }
+    }
+
+    /// Tags of two bytes and more.
+    fn emit_long_dispatch(&mut self, long: Block, accepted: &[(u32, Block)]) {
+        let by_number = self.block(&[types::I64, types::I64, types::I32]);
+        let three = accepted.iter().any(|&(tag, _)| tag >= 1 << 14);
+        let longer = if three { self.block(&[types::I64]) } else { self.blocks.step };
+
+        let [p] = self.switch_to(long);
+        let word = self.b.ins().uload16(types::I32, MEM, p, 0);
+        let two = self.b.create_block();
+        let more = self.b.ins().band_imm_u(word, 0x8000);
+        self.branch(more, (longer, &[p]), (two, &[]));
+        self.b.switch_to_block(two);
+        let low = self.b.ins().band_imm_u(word, 0x7f);
+        let shifted = self.b.ins().ushr_imm_u(word, 1);
+        let high = self.b.ins().band_imm_u(shifted, 0x3f80);
+        let tag = self.b.ins().bor(low, high);
+        let behind = self.add(p, 2);
+        self.jump(by_number, &[p, behind, tag]);
+
+        if three {
+            // Up to five bytes: the same as any varint, and no more than 32 bits.
+            let [p] = self.switch_to(longer);
+            let (value, behind) = self.swar_varint(p);
+            let len = self.b.ins().isub(behind, p);
+            let overlong = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, len, 5);
+            let fits = self.b.create_block();
+            self.branch(overlong, (self.blocks.step, &[p]), (fits, &[]));
+            self.b.switch_to_block(fits);
+            let high = self.b.ins().ushr_imm_u(value, 32);
+            let small = self.b.create_block();
+            self.branch(high, (self.blocks.step, &[p]), (small, &[]));
+            self.b.switch_to_block(small);
+            let tag = self.b.ins().ireduce(types::I32, value);
+            self.jump(by_number, &[p, behind, tag]);
+        }
+
+        let [p, behind, found] = self.switch_to(by_number);
+        let number = self.b.ins().ushr_imm_u(found, 3);
+        let mut switch = Switch::new();
+        let mut cases: Vec<(Block, Vec<(u32, Block)>)> = Vec::new();
+        for chunk in accepted.chunk_by(|a, b| a.0 >> 3 == b.0 >> 3) {
+            if chunk[0].0 >= 0x80 {
+                let case = self.b.create_block();
+                switch.set_entry((chunk[0].0 >> 3).into(), case);
+                cases.push((case, chunk.to_vec()));
+            }
+        }
+        let unknown = self.cold_block(&[]);
+        switch.emit(&mut self.b, number, unknown);
+        self.b.switch_to_block(unknown);
+        self.jump(self.blocks.step, &[p]);
+        for (case, tags) in cases {
+            self.b.switch_to_block(case);
+            for (tag, handler) in tags {
+                let next = self.b.create_block();
+                let matches = self.b.ins().icmp_imm_u(IntCC::Equal, found, i64::from(tag));
+                self.branch(matches, (handler, &[p, behind]), (next, &[]));
+                self.b.switch_to_block(next);
+            }
+            self.jump(self.blocks.step, &[p]);
+        }
+    }
+
+    // Ends.
+
+    fn emit_ends(&mut self) {
+        // At or behind the edge.
+        let finish = self.cold_block(&[]);
+        let [p] = self.switch_to(self.blocks.edge);
+        let at_limit = self.compare(IntCC::Equal, p, self.limit);
+        self.branch(at_limit, (self.blocks.end, &[p]), (finish, &[]));
+        self.b.switch_to_block(finish);
+        let (ctx, program) = (self.ctx(), self.program_address());
+        let arguments = [ctx, program, p, self.limit, self.message, self.depth];
+        let rest = self.call_helper(helpers::finish as *const u8, &arguments);
+        self.b.ins().return_(&[rest]);
+
+        // The frame's end.
+        let [position] = self.switch_to(self.blocks.end);
+        self.emit_required_check();
+        self.b.ins().return_(&[position]);
+
+        // A field for the interpreter.
+        self.b.set_cold_block(self.blocks.step);
+        let [p] = self.switch_to(self.blocks.step);
+        let program = self.program_address();
+        let answer = self.call_stub(Saving::Step, &[program, self.message, p, self.limit, self.depth]);
+        let special = self.cold_block(&[]);
+        let unusual = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, answer, 0);
+        self.branch(unusual, (special, &[]), (self.blocks.resume, &[answer]));
+        self.b.switch_to_block(special);
+        // Null after an error, a position with the top bit after an end-group tag.
+        self.branch(answer, (self.blocks.end, &[answer]), (self.blocks.fail, &[]));
+
+        self.b.set_cold_block(self.blocks.fail);
+        self.b.switch_to_block(self.blocks.fail);
+        let null = self.constant(0);
+        self.b.ins().return_(&[null]);
+    }
+
+    fn emit_required_check(&mut self) {
+        if self.program.required.is_empty() {
+            return;
+        }
+        let missing = self.cold_block(&[]);
+        let complete = self.b.create_block();
+        let check = |frame: &mut Self, present: Value| {
+            let next = frame.b.create_block();
+            frame.branch(present, (next, &[]), (missing, &[]));
+            frame.b.switch_to_block(next);
+        };
+        for word in &self.program.required_bits {
+            let bits = self.load(types::I32, self.message, word.offset as i32);
+            let bits = self.b.ins().band_imm_u(bits, i64::from(word.mask));
+            let all = self.b.ins().icmp_imm_u(IntCC::Equal, bits, i64::from(word.mask));
+            check(self, all);
+        }
+        let layout = self.program.shape().clone();
+        let mut cold = false;
+        for &at in &self.program.required {
+            let slot = &layout.fields[at as usize];
+            cold |= slot.page != 0;
+            if slot.page == 0 && slot.presence == SlotPresence::Pointer && slot.storage == Storage::Message {
+                let pointer = self.load(types::I64, self.message, slot.offset as i32);
+                check(self, pointer);
+            }
+        }
+        // Required fields beyond the hot part (hundreds of them): the walk decides.
+        self.jump(if cold { missing } else { complete }, &[]);
+        self.b.switch_to_block(missing);
+        let yes = self.b.ins().iconst(types::I32, 1);
+        self.store_ctx(yes, ctx::MAYBE_MISSING);
+        self.jump(complete, &[]);
+        self.b.switch_to_block(complete);
+    }
+}
+
+fn arguments(values: &[Value]) -> Vec<BlockArg> {
+    values.iter().map(|&value| BlockArg::Value(value)).collect()
+}

@@ -1,0 +1,159 @@
+//! What compiled code calls: slow exits and the way into the interpreter.
+//!
+//! Helpers never unwind into compiled code, report errors by value, and run no user code. Those behind
+//! register-saving stubs answer through the context (`answer`, `answer_value`), the others by their return value.
+
+use std::ptr;
+
+use protojit_core::error::DecodeErrorKind;
+use protojit_core::memory::alloc::Alloc;
+use protojit_core::memory::list;
+use protojit_core::memory::slots::ListSlot;
+use protojit_core::program::DecodeProgram;
+use protojit_core::wire::{self, WireType};
+use protojit_interp::decode::{DecodeCtx, decode_field, decode_frame, decode_next};
+
+/// The rest of a frame, from `p` on, by the interpreter. Also called where `p` has passed the limit.
+///
+/// # Safety
+/// Called by compiled code: all pointers belong to the running decode.
+pub unsafe extern "C" fn finish(
+    ctx: *mut DecodeCtx,
+    program: *const DecodeProgram,
+    p: *const u8,
+    limit: *const u8,
+    message: *mut u8,
+    depth: u64,
+) -> *const u8 {
+    // SAFETY: the caller's promise.
+    let (ctx, program) = unsafe { (&mut *ctx, &*program) };
+    if p > limit {
+        return ctx.fail(DecodeErrorKind::Truncated, p);
+    }
+    ctx.depth = depth as u32;
+    ctx.finished_bytes += (limit as usize - p as usize) as u64;
+    // SAFETY: the caller's promise; `p` is at the beginning of a field.
+    unsafe { decode_frame(program, p, limit, message, ctx) }
+}
+
+/// A whole frame by the interpreter, for a program without compiled code.
+///
+/// # Safety
+/// As [`finish`].
+pub unsafe extern "C" fn interpret(
+    ctx: *mut DecodeCtx,
+    program: *const DecodeProgram,
+    p: *const u8,
+    limit: *const u8,
+    message: *mut u8,
+    depth: u64,
+) -> *const u8 {
+    // SAFETY: the caller's promise.
+    let (ctx, program) = unsafe { (&mut *ctx, &*program) };
+    ctx.depth = depth as u32;
+    ctx.interpreted_calls += 1;
+    // SAFETY: the caller's promise; `p` is at the beginning of a field.
+    unsafe { decode_frame(program, p, limit, message, ctx) }
+}
+
+/// One field by the interpreter, from its tag on. Answers the position behind it, the position behind an
+/// end-group tag with [`CLOSED_BY_GROUP`](protojit_interp::decode::CLOSED_BY_GROUP) set, or null.
+///
+/// # Safety
+/// As [`finish`].
+pub unsafe extern "C" fn step(
+    ctx: *mut DecodeCtx,
+    program: *const DecodeProgram,
+    message: *mut u8,
+    p: *const u8,
+    limit: *const u8,
+    depth: u64,
+) {
+    // SAFETY: the caller's promise.
+    let (ctx, program) = unsafe { (&mut *ctx, &*program) };
+    ctx.depth = depth as u32;
+    // SAFETY: the caller's promise; `p` is at a tag.
+    ctx.answer = unsafe { decode_next(program, p, limit, message, ctx) };
+}
+
+/// A packed field from behind its tag on. Gives the position behind it, or null.
+///
+/// # Safety
+/// As [`finish`]; `op` is a position in the program's operations.
+pub unsafe extern "C" fn packed(
+    ctx: *mut DecodeCtx,
+    program: *const DecodeProgram,
+    op: u64,
+    p: *const u8,
+    limit: *const u8,
+    message: *mut u8,
+) -> *const u8 {
+    // SAFETY: the caller's promise.
+    let (ctx, program) = unsafe { (&mut *ctx, &*program) };
+    let op = &program.ops[op as usize];
+    let tag = wire::tag(op.number, WireType::Len);
+    // SAFETY: the caller's promise; `p` is behind the tag.
+    unsafe { decode_field(program, Some(op), tag, p, p, limit, message, ctx) }
+}
+
+/// Makes room for one more element. Answers the list, or null.
+///
+/// # Safety
+/// As [`finish`]; `list` is a list cell of the message being decoded, with elements of `size` bytes.
+pub unsafe extern "C" fn grow(ctx: *mut DecodeCtx, list: *mut ListSlot, size: u64) {
+    // SAFETY: the caller's promise.
+    let (ctx, list) = unsafe { (&mut *ctx, &mut *list) };
+    // SAFETY: the caller's promise.
+    ctx.answer = match unsafe { list::reserve(list, size as usize, 1, ctx) } {
+        Ok(()) => ptr::from_mut(list).cast(),
+        Err(_) => memory_limit(ctx),
+    };
+}
+
+/// Arena memory beyond the current chunk, not zeroed. Answers its address, or null.
+///
+/// # Safety
+/// As [`finish`].
+pub unsafe extern "C" fn alloc(ctx: *mut DecodeCtx, size: u64) {
+    // SAFETY: the caller's promise.
+    let ctx = unsafe { &mut *ctx };
+    ctx.answer = match ctx.alloc(size as usize) {
+        Ok(at) => at,
+        Err(_) => memory_limit(ctx),
+    };
+}
+
+fn memory_limit(ctx: &mut DecodeCtx) -> *const u8 {
+    let at = ctx.begin;
+    ctx.fail(DecodeErrorKind::MemoryLimit, at)
+}
+
+/// Checks that bytes are UTF-8. Answers their address, or null.
+///
+/// # Safety
+/// As [`finish`]; `len` bytes at `bytes` are part of the input.
+pub unsafe extern "C" fn utf8(ctx: *mut DecodeCtx, bytes: *const u8, len: u64) {
+    // SAFETY: the caller's promise.
+    let (ctx, text) = unsafe { (&mut *ctx, std::slice::from_raw_parts(bytes, len as usize)) };
+    ctx.answer = match simdutf8::basic::from_utf8(text) {
+        Ok(_) => bytes,
+        Err(_) => ctx.fail(DecodeErrorKind::InvalidUtf8, bytes),
+    };
+}
+
+/// Reads a varint of any length. Answers the position behind it and its value, or null.
+///
+/// # Safety
+/// As [`finish`]; at least ten bytes can be read at `p`.
+pub unsafe extern "C" fn varint(ctx: *mut DecodeCtx, p: *const u8) {
+    // SAFETY: the caller's promise.
+    let (ctx, bytes) = unsafe { (&mut *ctx, std::slice::from_raw_parts(p, wire::MAX_VARINT_LEN)) };
+    let mut len = 0;
+    ctx.answer = match wire::read_varint(bytes, &mut len) {
+        Some(value) => {
+            ctx.answer_value = value;
+            p.wrapping_add(len)
+        }
+        None => ctx.fail(DecodeErrorKind::MalformedVarint, p),
+    };
+}

@@ -1,0 +1,204 @@
+//! Small compiled functions that every unit of a Runtime uses.
+//!
+//! * The **entry thunk** saves the pinned register, puts the context there and calls compiled code.
+//! * **Saving stubs** have a calling convention that preserves every register. They wrap the cold helpers: a
+//!   frame can call them without spilling what it holds, which is what keeps its hot path free of stack traffic.
+//! * The **interpreter shim** has the ABI of compiled code and stands in the entry slot of a program that has none.
+
+use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, types};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_module::{FuncId, Linkage, Module};
+use protojit_core::program::DecodeProgram;
+use protojit_interp::decode::context::DecodeCtx;
+
+use crate::JitError;
+use crate::helpers;
+use crate::mcode::{CodeUnit, MachineCodeArena, Symbols, UnitBuilder};
+
+/// Calls compiled code: `(context, p, limit, message, depth, entry)`.
+pub type EntryThunk = unsafe extern "C" fn(*mut DecodeCtx, *const u8, *const u8, *mut u8, u64, *const ()) -> *const u8;
+
+/// A helper behind a register-saving stub.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Saving {
+    /// [`helpers::step`]: program, message, p, limit, depth.
+    Step,
+    /// [`helpers::grow`]: list, element size.
+    Grow,
+    /// [`helpers::alloc`]: size.
+    Alloc,
+    /// [`helpers::utf8`]: bytes, length.
+    Utf8,
+    /// [`helpers::varint`]: p.
+    Varint,
+}
+
+impl Saving {
+    /// All of them.
+    pub const ALL: [Saving; 5] = [Saving::Step, Saving::Grow, Saving::Alloc, Saving::Utf8, Saving::Varint];
+
+    /// The symbol that units import.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Saving::Step => "stub_step",
+            Saving::Grow => "stub_grow",
+            Saving::Alloc => "stub_alloc",
+            Saving::Utf8 => "stub_utf8",
+            Saving::Varint => "stub_varint",
+        }
+    }
+
+    /// Number of arguments, the context not counted.
+    pub const fn arity(self) -> usize {
+        match self {
+            Saving::Step => 5,
+            Saving::Grow | Saving::Utf8 => 2,
+            Saving::Alloc | Saving::Varint => 1,
+        }
+    }
+
+    fn helper(self) -> *const u8 {
+        match self {
+            Saving::Step => helpers::step as *const u8,
+            Saving::Grow => helpers::grow as *const u8,
+            Saving::Alloc => helpers::alloc as *const u8,
+            Saving::Utf8 => helpers::utf8 as *const u8,
+            Saving::Varint => helpers::varint as *const u8,
+        }
+    }
+
+    /// The signature of the stub.
+    pub fn signature(self) -> Signature {
+        let mut signature = Signature::new(CallConv::PreserveAll);
+        signature.params.extend((0..self.arity()).map(|_| AbiParam::new(types::I64)));
+        signature
+    }
+}
+
+/// The stubs of one Runtime.
+#[derive(Debug)]
+pub struct Stubs {
+    code: CodeUnit,
+    thunk: EntryThunk,
+    shim: *const (),
+    symbols: Symbols,
+}
+
+// SAFETY: the pointers are addresses inside `code`, which is `Send + Sync` and owned here.
+unsafe impl Send for Stubs {}
+// SAFETY: as above.
+unsafe impl Sync for Stubs {}
+
+impl Stubs {
+    /// Compiles the stubs into the arena.
+    ///
+    /// # Errors
+    /// The arena has no room, or sealing was refused.
+    pub fn compile(arena: &MachineCodeArena, isa: &OwnedTargetIsa) -> Result<Stubs, JitError> {
+        let mut unit = UnitBuilder::new(arena, isa.clone(), &Symbols::default())?;
+        let call = isa.default_call_conv();
+        let mut saving = Vec::new();
+        for stub in Saving::ALL {
+            saving.push((stub.name(), saving_stub(&mut unit, stub, call)?));
+        }
+        let thunk = entry_thunk(&mut unit, call)?;
+        let shim = interpreter_shim(&mut unit, call)?;
+        let code = unit.seal()?;
+        let address = |id| code.address(id).ok_or_else(|| JitError::Host("a stub has no address".to_owned()));
+        let symbols: Vec<_> =
+            saving.into_iter().map(|(name, id)| Ok((name, address(id)?))).collect::<Result<_, JitError>>()?;
+        // SAFETY: the thunk was compiled with this very signature in the platform's C convention, and lives as long
+        // as `code`, beside which it is stored.
+        let thunk_fn = unsafe { std::mem::transmute::<*const u8, EntryThunk>(address(thunk)?) };
+        Ok(Stubs { thunk: thunk_fn, shim: address(shim)?.cast(), symbols: Symbols::new(symbols), code })
+    }
+
+    /// The entry thunk.
+    pub fn thunk(&self) -> EntryThunk {
+        self.thunk
+    }
+
+    /// The interpreter shim, for the entry slots of programs without compiled code.
+    pub fn shim(&self) -> *const () {
+        self.shim
+    }
+
+    /// The names that units import.
+    pub fn symbols(&self) -> &Symbols {
+        &self.symbols
+    }
+
+    /// Bytes of machine code.
+    pub fn code_bytes(&self) -> usize {
+        self.code.code_bytes()
+    }
+}
+
+fn c_signature(call: CallConv, params: usize, returns: usize) -> Signature {
+    let mut signature = Signature::new(call);
+    signature.params.extend((0..params).map(|_| AbiParam::new(types::I64)));
+    signature.returns.extend((0..returns).map(|_| AbiParam::new(types::I64)));
+    signature
+}
+
+/// Defines a function of one block.
+fn define(
+    unit: &mut UnitBuilder,
+    name: &str,
+    signature: Signature,
+    body: impl FnOnce(&mut FunctionBuilder<'_>, &[cranelift_codegen::ir::Value]),
+) -> Result<FuncId, JitError> {
+    let mut context = unit.make_context();
+    context.func.signature = signature;
+    let mut scratch = FunctionBuilderContext::new();
+    let mut builder = FunctionBuilder::new(&mut context.func, &mut scratch);
+    let block = builder.create_block();
+    builder.append_block_params_for_function_params(block);
+    builder.switch_to_block(block);
+    let params = builder.block_params(block).to_vec();
+    body(&mut builder, &params);
+    builder.seal_all_blocks();
+    builder.finalize(unit.target_config());
+    let id = unit.declare_function(name, Linkage::Export, &context.func.signature)?;
+    unit.define_function(id, &mut context)?;
+    Ok(id)
+}
+
+fn saving_stub(unit: &mut UnitBuilder, stub: Saving, call: CallConv) -> Result<FuncId, JitError> {
+    define(unit, stub.name(), stub.signature(), |builder, params| {
+        let signature = builder.import_signature(c_signature(call, params.len() + 1, 0));
+        let callee = builder.ins().iconst(types::I64, stub.helper() as i64);
+        let ctx = builder.ins().get_pinned_reg(types::I64);
+        let arguments: Vec<_> = std::iter::once(ctx).chain(params.iter().copied()).collect();
+        builder.ins().call_indirect(signature, callee, &arguments);
+        builder.ins().return_(&[]);
+    })
+}
+
+fn entry_thunk(unit: &mut UnitBuilder, call: CallConv) -> Result<FuncId, JitError> {
+    define(unit, "thunk", c_signature(call, 6, 1), |builder, params| {
+        let signature = builder.import_signature(c_signature(call, 4, 1));
+        let old = builder.ins().get_pinned_reg(types::I64);
+        builder.ins().set_pinned_reg(params[0]);
+        let call = builder.ins().call_indirect(signature, params[5], &params[1..5]);
+        let result = builder.inst_results(call)[0];
+        builder.ins().set_pinned_reg(old);
+        builder.ins().return_(&[result]);
+    })
+}
+
+fn interpreter_shim(unit: &mut UnitBuilder, call: CallConv) -> Result<FuncId, JitError> {
+    define(unit, "shim", c_signature(call, 5, 1), |builder, params| {
+        let &[p, limit, message, depth, program] = params else { return };
+        let signature = builder.import_signature(c_signature(call, 6, 1));
+        let callee = builder.ins().iconst(types::I64, helpers::interpret as *const u8 as i64);
+        let ctx = builder.ins().get_pinned_reg(types::I64);
+        let call = builder.ins().call_indirect(signature, callee, &[ctx, program, p, limit, message, depth]);
+        let result = builder.inst_results(call)[0];
+        builder.ins().return_(&[result]);
+    })
+}
+
+/// The offset of a program's entry slot, which compiled callers load.
+pub const ENTRY_OFFSET: i32 = std::mem::offset_of!(DecodeProgram, entry) as i32;
