@@ -1,1 +1,30 @@
-//! protojit
+//! Protobuf descriptors compiled at run time to native decode and encode functions.
+//!
+//! A [`Runtime`] holds what is shared: the engine choice, the machine-code arena, limits and the trace. Descriptors are
+//! registered with it and become a [`Schema`]; a [`MessageType`] of the schema decodes bytes into an [`Arena`] and
+//! encodes messages. The same tables drive two engines, compiled code and an interpreter, which give the same
+//! results; the interpreter takes over where no code can be compiled, and [`Runtime::trace`] says where and why.
+//!
+//! * [`Runtime`], [`RuntimeBuilder`]: engine, memory, limits.
+//! * [`Schema`], [`MessageType`]: from descriptors to messages.
+//! * [`Arena`], [`MessageRef`], [`Message`]: where messages live, and how they are read and changed.
+
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+mod engine;
+mod message_type;
+mod runtime;
+mod schema;
+mod trace;
+
+pub use engine::{CompileMode, Engine, Fallback};
+pub use message_type::MessageType;
+pub use protojit_core::error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, FieldPath};
+pub use protojit_core::limits::Limits;
+pub use protojit_core::memory::{Arena, ArenaFull};
+pub use protojit_core::message::{Message, MessageMut, MessageRef};
+pub use protojit_core::program::{DecodeOptions, EncodeOptions, Shape};
+pub use protojit_core::schema as descriptors;
+pub use runtime::{Runtime, RuntimeBuilder};
+pub use schema::{RegisterError, Schema};
+pub use trace::{ArenaTrace, Direction, EngineUsed, ProgramTrace, Trace};

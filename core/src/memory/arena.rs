@@ -159,7 +159,7 @@ impl Arena {
             self.bump.set(Bump { at: chunk.ptr, end });
         }
         if self.pins.get_mut().len() > MOST_PINS {
-            self.unpin();
+            self.release_owners();
         } else if self.counters.iter().map(Cell::get).sum::<u64>() >= FLUSH_AFTER {
             self.flush_counts();
         }
@@ -170,10 +170,12 @@ impl Arena {
         free(self.chunks.get_mut());
         self.reserved.set(0);
         self.bump.set(Bump { at: ptr::without_provenance_mut(8), end: ptr::without_provenance_mut(8) });
-        self.unpin();
+        self.release_owners();
     }
 
-    fn unpin(&mut self) {
+    /// Lets go of the owners that it keeps alive, after passing their counts on. Whoever still reads raw memory of this
+    /// arena keeps the layouts alive by other means.
+    pub fn release_owners(&mut self) {
         self.flush_counts();
         self.pins.get_mut().clear();
         self.last_pin.set(ptr::null());

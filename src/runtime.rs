@@ -1,0 +1,244 @@
+//! The process-wide part.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+
+use protojit_core::limits::Limits;
+use protojit_core::schema::{Schema as Descriptors, SchemaLimits};
+
+use crate::engine::{CompileMode, Engine, Fallback};
+use crate::schema::{RegisterError, Schema, SchemaInner};
+use crate::trace::Trace;
+
+/// The default size of the machine-code arena: room for some 2,000 separately compiled message types.
+pub const DEFAULT_CODE_ARENA: usize = 128 << 20;
+
+/// The process-wide part: engine choice, machine-code arena, limits, trace. Cheap to clone.
+///
+/// ```
+/// use protojit::{Engine, Runtime};
+/// let runtime = Runtime::builder().engine(Engine::Interp).build();
+/// assert_eq!(runtime.engine(), Engine::Interp);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    pub(crate) inner: Arc<RuntimeInner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct RuntimeInner {
+    pub(crate) options: RuntimeBuilder,
+    schemas: Mutex<Vec<Weak<SchemaInner>>>,
+    #[cfg(feature = "jit")]
+    compiler: OnceLock<Result<protojit_jit::compile::Compiler, Fallback>>,
+    #[cfg(not(feature = "jit"))]
+    no_compiler: OnceLock<Fallback>,
+}
+
+/// Settings of a [`Runtime`].
+#[derive(Clone, Debug)]
+pub struct RuntimeBuilder {
+    pub(crate) engine: Engine,
+    pub(crate) mode: CompileMode,
+    pub(crate) code_arena: usize,
+    pub(crate) limits: Limits,
+    pub(crate) schema_limits: SchemaLimits,
+    pub(crate) verify: bool,
+    pub(crate) field_bound: Option<usize>,
+}
+
+impl Default for RuntimeBuilder {
+    fn default() -> Self {
+        RuntimeBuilder {
+            engine: Engine::Auto,
+            mode: CompileMode::Eager,
+            code_arena: DEFAULT_CODE_ARENA,
+            limits: Limits::default(),
+            schema_limits: SchemaLimits::default(),
+            verify: cfg!(debug_assertions),
+            field_bound: None,
+        }
+    }
+}
+
+impl RuntimeBuilder {
+    /// The engine; default [`Engine::Auto`].
+    #[must_use]
+    pub fn engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+
+    /// When message types are compiled; default [`CompileMode::Eager`].
+    #[must_use]
+    pub fn compile_mode(mut self, mode: CompileMode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Bytes reserved for machine code; default 128 MiB. Reserving costs addresses, not memory.
+    #[must_use]
+    pub fn code_arena(mut self, bytes: usize) -> Self {
+        self.code_arena = bytes;
+        self
+    }
+
+    /// Bounds of each decode and encode.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Bounds of descriptor sets.
+    #[must_use]
+    pub fn schema_limits(mut self, limits: SchemaLimits) -> Self {
+        self.schema_limits = limits;
+        self
+    }
+
+    /// Runs Cranelift's verifier on compiled functions; default only with debug assertions.
+    #[must_use]
+    pub fn verify(mut self, verify: bool) -> Self {
+        self.verify = verify;
+        self
+    }
+
+    /// Messages with more fields than this are interpreted; default 4,096.
+    #[must_use]
+    pub fn max_compiled_fields(mut self, fields: usize) -> Self {
+        self.field_bound = Some(fields);
+        self
+    }
+
+    /// The runtime. Never fails: where no code can be compiled, messages are interpreted and the trace says why.
+    pub fn build(self) -> Runtime {
+        Runtime {
+            inner: Arc::new(RuntimeInner {
+                options: self,
+                schemas: Mutex::default(),
+                #[cfg(feature = "jit")]
+                compiler: OnceLock::new(),
+                #[cfg(not(feature = "jit"))]
+                no_compiler: OnceLock::new(),
+            }),
+        }
+    }
+}
+
+impl Default for Runtime {
+    fn default() -> Self {
+        Runtime::new()
+    }
+}
+
+impl Runtime {
+    /// A runtime with default settings.
+    pub fn new() -> Runtime {
+        Runtime::builder().build()
+    }
+
+    /// Settings to start from.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::default()
+    }
+
+    /// A runtime that obeys `PROTOJIT_ENGINE` (`auto`, `jit`, `interp`), so that operators can switch compilation off
+    /// without a new build. An unknown value counts as `auto`, with a warning.
+    pub fn from_env() -> Runtime {
+        let mut builder = Runtime::builder();
+        if let Some(value) = std::env::var_os("PROTOJIT_ENGINE") {
+            match value.to_string_lossy().parse() {
+                Ok(engine) => builder.engine = engine,
+                Err(error) => tracing::warn!(%error, "PROTOJIT_ENGINE is ignored"),
+            }
+        }
+        builder.build()
+    }
+
+    /// The engine choice.
+    pub fn engine(&self) -> Engine {
+        self.inner.options.engine
+    }
+
+    /// The bounds of each decode and encode.
+    pub fn limits(&self) -> &Limits {
+        &self.inner.options.limits
+    }
+
+    /// Registers a serialized `FileDescriptorSet`. Links it; message types are compiled when they are asked for.
+    ///
+    /// # Errors
+    /// The bytes are no valid descriptor set.
+    pub fn register(&self, descriptor_set: &[u8]) -> Result<Schema, RegisterError> {
+        let descriptors = Descriptors::from_descriptor_set_with(descriptor_set, &self.inner.options.schema_limits)?;
+        Ok(self.register_descriptors(descriptors))
+    }
+
+    /// Registers descriptors that are linked already.
+    pub fn register_descriptors(&self, descriptors: Descriptors) -> Schema {
+        let schema = Schema::new(self.clone(), descriptors);
+        let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        schemas.retain(|schema| schema.strong_count() > 0);
+        schemas.push(Arc::downgrade(schema.inner()));
+        schema
+    }
+
+    /// What was compiled, how large it is, which engine ran, and why not where it did not.
+    pub fn trace(&self) -> Trace {
+        Trace::collect(self)
+    }
+
+    pub(crate) fn live_schemas(&self) -> Vec<Arc<SchemaInner>> {
+        let schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        schemas.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+#[cfg(feature = "jit")]
+impl RuntimeInner {
+    /// The compiler, made on first use, or why there is none.
+    pub(crate) fn compiler(&self) -> Result<&protojit_jit::compile::Compiler, &Fallback> {
+        self.compiler.get_or_init(|| self.make_compiler()).as_ref()
+    }
+
+    /// The compiler if one was made already.
+    pub(crate) fn existing_compiler(&self) -> Option<Result<&protojit_jit::compile::Compiler, &Fallback>> {
+        self.compiler.get().map(Result::as_ref)
+    }
+
+    fn make_compiler(&self) -> Result<protojit_jit::compile::Compiler, Fallback> {
+        let options = &self.options;
+        if options.engine == Engine::Interp {
+            let detail = "the engine is set to interp".to_owned();
+            return Err(Fallback { reason: "engine-off", detail });
+        }
+        let tested = cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")));
+        if options.engine == Engine::Auto && !tested {
+            let detail = "compiled code was never run on this platform; set the engine to jit to try it".to_owned();
+            return Err(Fallback { reason: "platform-untested", detail });
+        }
+        let make = || -> Result<_, protojit_jit::JitError> {
+            let arena = protojit_jit::mcode::MachineCodeArena::reserve(options.code_arena)?;
+            let compiler = protojit_jit::compile::Compiler::new(arena, options.verify)?;
+            Ok(match options.field_bound {
+                Some(bound) => compiler.with_field_bound(bound),
+                None => compiler,
+            })
+        };
+        make().map_err(|error| {
+            tracing::warn!(reason = error.reason(), %error, "messages are interpreted");
+            Fallback { reason: error.reason(), detail: error.to_string() }
+        })
+    }
+}
+
+#[cfg(not(feature = "jit"))]
+impl RuntimeInner {
+    /// Why nothing is compiled.
+    pub(crate) fn no_compiler(&self) -> &Fallback {
+        self.no_compiler.get_or_init(|| Fallback {
+            reason: "not-built-in",
+            detail: "protojit was built without its `jit` feature".to_owned(),
+        })
+    }
+}

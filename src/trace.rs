@@ -1,0 +1,189 @@
+//! The record of what was compiled, how large it is, which engine ran, and why not where it did not.
+
+#[cfg(feature = "jit")]
+pub(crate) use cache::CodeCache;
+
+use std::sync::{PoisonError, Weak};
+
+use crate::runtime::Runtime;
+
+/// What a runtime compiled and ran. A snapshot; arenas pass their counts on when they are reset (now and then) or
+/// dropped.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct Trace {
+    /// The engine choice.
+    pub engine: &'static str,
+    /// The machine-code arena, `None` where there is none.
+    pub arena: Option<ArenaTrace>,
+    /// Why there is no compiler, where there is none.
+    pub no_compiler: Option<String>,
+    /// The message types that were asked for, and what they refer to.
+    pub programs: Vec<ProgramTrace>,
+}
+
+/// The machine-code arena.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct ArenaTrace {
+    /// Bytes of address space reserved.
+    pub reserved: usize,
+    /// Bytes of it in chunks that are taken.
+    pub in_use: usize,
+    /// Bytes of machine code.
+    pub code_bytes: usize,
+}
+
+/// Decode or encode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Wire to memory.
+    Decode,
+    /// Memory to wire.
+    Encode,
+}
+
+/// The engine that a program runs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EngineUsed {
+    /// Compiled code.
+    Jit,
+    /// The interpreter.
+    Interp,
+}
+
+/// One program: a message type in one direction.
+#[derive(Clone, PartialEq, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct ProgramTrace {
+    /// Full name of the message.
+    pub message: String,
+    /// Decode or encode.
+    pub direction: Direction,
+    /// The engine it runs on.
+    pub engine: EngineUsed,
+    /// A stable word for why it is not compiled.
+    pub reason: Option<&'static str>,
+    /// The whole story, for people.
+    pub detail: Option<String>,
+    /// Bytes of machine code.
+    pub code_bytes: usize,
+    /// Blocks of the function.
+    pub blocks: usize,
+    /// Calls of helpers in the function.
+    pub helper_calls: usize,
+    /// Time to build and compile it, in microseconds.
+    pub compile_micros: u64,
+    /// Whether it was asked for by name; the others are what those refer to.
+    pub root: bool,
+    /// Root calls that compiled code served.
+    pub compiled_calls: u64,
+    /// Root calls that the interpreter served.
+    pub interpreted_calls: u64,
+    /// Bytes that the interpreter finished for compiled code.
+    pub finished_bytes: u64,
+    /// Inputs that the engines disagreed about.
+    pub disagreements: u64,
+}
+
+impl Trace {
+    /// Programs that run on compiled code.
+    pub fn compiled(&self) -> impl Iterator<Item = &ProgramTrace> {
+        self.programs.iter().filter(|program| program.engine == EngineUsed::Jit)
+    }
+
+    /// Programs of this direction that are interpreted although compiled code was wanted.
+    pub fn fallbacks(&self, direction: Direction) -> impl Iterator<Item = &ProgramTrace> {
+        self.programs
+            .iter()
+            .filter(move |program| program.direction == direction && program.engine == EngineUsed::Interp)
+    }
+
+    pub(crate) fn collect(runtime: &Runtime) -> Trace {
+        let mut programs = Vec::new();
+        for schema in runtime.live_schemas() {
+            let types = schema.types.lock().unwrap_or_else(PoisonError::into_inner);
+            let types: Vec<_> = types.iter().filter_map(Weak::upgrade).collect();
+            let mut seen = Vec::new();
+            for found in types {
+                found.trace(&mut programs, &mut seen);
+            }
+        }
+        #[cfg(feature = "jit")]
+        let (arena, no_compiler) = match runtime.inner.existing_compiler() {
+            Some(Ok(compiler)) => {
+                let stats = compiler.arena().stats();
+                let arena = ArenaTrace { reserved: stats.reserved, in_use: stats.in_use, code_bytes: stats.code_bytes };
+                (Some(arena), None)
+            }
+            Some(Err(fallback)) => (None, Some(fallback.detail.clone())),
+            None => (None, None),
+        };
+        #[cfg(not(feature = "jit"))]
+        let (arena, no_compiler) = (None, Some(runtime.inner.no_compiler().detail.clone()));
+        Trace { engine: runtime.engine().name(), arena, no_compiler, programs }
+    }
+}
+
+#[cfg(feature = "jit")]
+mod cache {
+    use std::collections::HashMap;
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    use protojit_core::program::{DecodeProgram, DecodeRef, Unit};
+    use protojit_jit::compile::{CompiledUnit, Compiler};
+
+    use crate::engine::Fallback;
+
+    type Address = usize;
+
+    /// The compiled units of one schema.
+    #[derive(Debug, Default)]
+    pub(crate) struct CodeCache {
+        units: Mutex<HashMap<Address, Result<Arc<CompiledUnit>, Fallback>>>,
+    }
+
+    impl CodeCache {
+        /// Compiles a program's unit and all that it refers to, as far as that was not done before.
+        ///
+        /// # Safety
+        /// The caller keeps `compiler` alive as long as this cache, and this cache as long as any of its code runs.
+        pub(crate) unsafe fn compile(&self, compiler: &Compiler, root: &DecodeRef) {
+            let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+            // Children before parents, without recursion: chains can be long.
+            let mut pending = vec![(root.unit().clone(), false)];
+            while let Some((unit, children_done)) = pending.pop() {
+                if units.contains_key(&address(&unit)) {
+                    continue;
+                }
+                if !children_done {
+                    pending.push((unit.clone(), true));
+                    pending.extend(unit.deps().iter().map(|dep| (dep.clone(), false)));
+                    continue;
+                }
+                // SAFETY: the caller keeps the compiler alive as long as this cache, which owns the unit.
+                let compiled = unsafe { compiler.compile(&unit) }.map(Arc::new).map_err(|error| {
+                    let message = unit
+                        .members()
+                        .first()
+                        .map(|program| program.schema.message(program.message).full_name.to_string());
+                    tracing::warn!(message, reason = error.reason(), %error, "a message type is interpreted");
+                    Fallback { reason: error.reason(), detail: error.to_string() }
+                });
+                units.insert(address(&unit), compiled);
+            }
+        }
+
+        /// What became of a program's unit, `None` if it was never asked for.
+        pub(crate) fn unit(&self, unit: &Arc<Unit<DecodeProgram>>) -> Option<Result<Arc<CompiledUnit>, Fallback>> {
+            let units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+            units.get(&address(unit)).cloned()
+        }
+    }
+
+    fn address(unit: &Arc<Unit<DecodeProgram>>) -> Address {
+        Arc::as_ptr(unit).addr()
+    }
+}
