@@ -4,4 +4,5 @@
 //! nothing is compiled. It needs no executable memory.
 
 pub mod decode;
+pub mod encode;
 pub mod presence;

@@ -18,6 +18,9 @@ fn a_person() {
     let bytes = wire(&message);
     let program = fixture.decoder("P");
     assert_eq!(tree_of(&program, &bytes).unwrap(), oracle_tree(&message));
+    let encoder = fixture.encoder("P");
+    let again = round_trip(&program, &encoder, &bytes);
+    assert_eq!(oracle_tree(&fixture.oracle("P", &again).unwrap()), oracle_tree(&message));
     let long: Vec<u8> = bytes.repeat(20);
     let message = fixture.oracle("P", &long).unwrap();
     assert_eq!(tree_of(&program, &long).unwrap(), oracle_tree(&message));

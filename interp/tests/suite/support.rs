@@ -10,9 +10,10 @@ use protojit_core::limits::Limits;
 use protojit_core::memory::map::{MapKey, MapTable, key_of};
 use protojit_core::memory::slots::{ListSlot, Storage, StrSlot};
 use protojit_core::memory::{Arena, parts};
-use protojit_core::program::{DecodeOptions, DecodeRef, Layout, Programs};
+use protojit_core::program::{DecodeOptions, DecodeRef, EncodeOptions, EncodeRef, Layout, Programs};
 use protojit_core::schema::Schema;
 use protojit_interp::decode::{Input, decode};
+use protojit_interp::encode::{EncodeBuffer, append, encode, encode_to_slice, encoded_len};
 use protojit_interp::presence::is_set;
 
 /// One schema, for both sides.
@@ -62,6 +63,14 @@ impl Fixture {
 
     pub fn decoder_with(&self, message: &str, options: DecodeOptions) -> DecodeRef {
         self.programs.decode(self.schema.message(message).unwrap().id(), options)
+    }
+
+    pub fn encoder(&self, message: &str) -> EncodeRef {
+        self.encoder_with(message, EncodeOptions::default())
+    }
+
+    pub fn encoder_with(&self, message: &str, options: EncodeOptions) -> EncodeRef {
+        self.programs.encode(self.schema.message(message).unwrap().id(), options)
     }
 
     /// What prost-reflect makes of these bytes.
@@ -205,4 +214,38 @@ pub fn from_text(fixture: &Fixture, message: &str, text: &str) -> DynamicMessage
 /// Its wire bytes.
 pub fn wire(message: &DynamicMessage) -> Vec<u8> {
     message.encode_to_vec()
+}
+
+/// Encodes in every way out, which must agree.
+///
+/// # Safety
+/// `msg` is a live message of the program's layout.
+pub unsafe fn encode_all(program: &EncodeRef, msg: *const u8) -> Result<Vec<u8>, protojit_core::error::EncodeError> {
+    let limits = Limits::default();
+    // SAFETY: as promised to this function.
+    unsafe {
+        let mut buffer = EncodeBuffer::new();
+        let bytes = encode(program, msg, &mut buffer, &limits)?.to_vec();
+        assert_eq!(encode(program, msg, &mut buffer, &limits)?, bytes);
+        assert_eq!(encoded_len(program, msg, &limits)?, bytes.len());
+        let mut exact = vec![0; bytes.len()];
+        assert_eq!(encode_to_slice(program, msg, &mut exact, &limits)?, bytes);
+        if let Some(short) = bytes.len().checked_sub(1) {
+            let error = encode_to_slice(program, msg, &mut exact[..short], &limits).unwrap_err();
+            let needed = bytes.len();
+            assert_eq!(error.kind(), protojit_core::error::EncodeErrorKind::BufferTooSmall { needed });
+        }
+        let mut vec = b"before".to_vec();
+        assert_eq!(append(program, msg, &mut vec, &limits)?, bytes);
+        assert_eq!(vec, [b"before", &bytes[..]].concat());
+        Ok(bytes)
+    }
+}
+
+/// Decodes and encodes again.
+pub fn round_trip(decoder: &DecodeRef, encoder: &EncodeRef, bytes: &[u8]) -> Vec<u8> {
+    let arena = Arena::new();
+    let root = decode(decoder, bytes, &arena, &Limits::default(), Input::Borrow).unwrap();
+    // SAFETY: decoded into the shape that is encoded, and still alive.
+    unsafe { encode_all(encoder, root.as_ptr()).unwrap() }
 }
