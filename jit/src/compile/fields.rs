@@ -9,7 +9,8 @@ use protojit_core::program::{
 use protojit_core::wire::tag;
 use protojit_interp::decode::context::CLOSED_BY_GROUP;
 
-use super::frame::{Frame, MEM, ctx};
+use super::code::MEM;
+use super::frame::{Frame, ctx};
 use crate::helpers;
 use crate::stubs::Saving;
 
@@ -30,15 +31,15 @@ struct Cell {
 
 impl Frame<'_, '_> {
     pub fn emit_handlers(&mut self) {
-        let program = self.program;
+        let program = self.s.program;
         for (at, op) in program.ops.iter().enumerate() {
             let unpacked = tag(op.number, op.kind.wire_type());
-            let blocks = [Some((op.tag, self.handlers[at].primary)), self.handlers[at].alternate];
+            let blocks = [Some((op.tag, self.s.handlers[at].primary)), self.s.handlers[at].alternate];
             for (tag, block) in blocks.into_iter().flatten() {
                 let [start, p] = self.switch_to(block);
                 if program.message_set {
                     // Items are groups of their own; the interpreter reads them.
-                    self.jump(self.blocks.step, &[start]);
+                    self.jump(self.s.blocks.step, &[start]);
                 } else {
                     self.emit_handler(at as u32, op, tag == unpacked, start, p);
                 }
@@ -48,11 +49,11 @@ impl Frame<'_, '_> {
 
     fn emit_handler(&mut self, at: u32, op: &DecodeOp, unpacked: bool, start: Value, p: Value) {
         match op.cardinality {
-            Cardinality::Map => self.jump(self.blocks.step, &[start]),
+            Cardinality::Map => self.jump(self.s.blocks.step, &[start]),
             Cardinality::List if op.kind.is_packable() && !unpacked => {
                 let (ctx, program) = (self.ctx(), self.program_address());
                 let number = self.constant(at.into());
-                let arguments = [ctx, program, number, p, self.limit, self.message];
+                let arguments = [ctx, program, number, p, self.s.limit, self.s.message];
                 let behind = self.call_helper(helpers::packed as *const u8, &arguments);
                 let failed = self.is_zero(behind);
                 self.fail_if(failed);
@@ -78,15 +79,15 @@ impl Frame<'_, '_> {
     fn cell(&mut self, op: &DecodeOp, start: Value) -> Cell {
         let offset = op.offset as i32;
         if op.page == 0 {
-            return Cell { base: self.message, offset };
+            return Cell { base: self.s.message, offset };
         }
         let (has_cold, has_page) = (self.b.create_block(), self.b.create_block());
-        let cold = self.load(types::I64, self.message, COLD_OFFSET as i32);
-        self.branch(cold, (has_cold, &[]), (self.blocks.step, &[start]));
+        let cold = self.load(types::I64, self.s.message, COLD_OFFSET as i32);
+        self.branch(cold, (has_cold, &[]), (self.s.blocks.step, &[start]));
         self.b.switch_to_block(has_cold);
         let page = PAGES_OFFSET as i32 + 8 * (i32::from(op.page) - 1);
         let base = self.load(types::I64, cold, page);
-        self.branch(base, (has_page, &[]), (self.blocks.step, &[start]));
+        self.branch(base, (has_page, &[]), (self.s.blocks.step, &[start]));
         self.b.switch_to_block(has_page);
         Cell { base, offset }
     }
@@ -132,7 +133,7 @@ impl Frame<'_, '_> {
                     }
                     ValueKind::ClosedEnum => {
                         let value = self.b.ins().ireduce(types::I32, value);
-                        let program = self.program;
+                        let program = self.s.program;
                         self.check_enum(value, &program.enums[op.aux as usize], start);
                         value
                     }
@@ -161,7 +162,7 @@ impl Frame<'_, '_> {
     fn check_enum(&mut self, value: Value, declared: &EnumSet, start: Value) {
         if declared.ranges.len() > INLINE_ENUM_RANGES {
             let unsure = self.b.create_block();
-            self.jump(self.blocks.step, &[start]);
+            self.jump(self.s.blocks.step, &[start]);
             return self.b.switch_to_block(unsure);
         }
         let known = self.b.create_block();
@@ -174,7 +175,7 @@ impl Frame<'_, '_> {
             self.branch(inside, (known, &[]), (next, &[]));
             self.b.switch_to_block(next);
         }
-        self.jump(self.blocks.step, &[start]);
+        self.jump(self.s.blocks.step, &[start]);
         self.b.switch_to_block(known);
     }
 
@@ -214,7 +215,7 @@ impl Frame<'_, '_> {
         let behind = self.emit_value(op, Cell { base: next, offset: 0 }, start, p);
         let next = self.add(next, size);
         let more = self.b.create_block();
-        let below = self.compare(IntCC::UnsignedLessThan, behind, self.edge);
+        let below = self.compare(IntCC::UnsignedLessThan, behind, self.s.edge);
         self.branch(below, (more, &[]), (leave, &[behind, next]));
         self.b.switch_to_block(more);
         let (repeats, value) = self.compare_tag(behind, tag(op.number, op.kind.wire_type()));
@@ -271,7 +272,7 @@ impl Frame<'_, '_> {
         self.jump(body, &[p, ptr]);
 
         let [p, ptr] = self.switch_to(body);
-        let Some(child) = op.child.get() else { return self.jump(self.blocks.fail, &[]) };
+        let Some(child) = op.child.get() else { return self.jump(self.s.blocks.fail, &[]) };
         let (value, limit) = self.message_start(op, p);
         let message = self.allocate(child.size);
         let len = self.b.ins().uload32(MEM, base, offset + LIST_LEN);
@@ -284,8 +285,8 @@ impl Frame<'_, '_> {
         let behind = self.run_child(op, child, value, limit, message);
 
         let (more, leave) = (self.b.create_block(), self.b.create_block());
-        let below = self.compare(IntCC::UnsignedLessThan, behind, self.edge);
-        self.branch(below, (more, &[]), (self.blocks.edge, &[behind]));
+        let below = self.compare(IntCC::UnsignedLessThan, behind, self.s.edge);
+        self.branch(below, (more, &[]), (self.s.blocks.edge, &[behind]));
         self.b.switch_to_block(more);
         let (repeats, value) = self.compare_tag(behind, op.tag);
         self.branch(repeats, (element, &[value]), (leave, &[]));
@@ -322,7 +323,7 @@ impl Frame<'_, '_> {
     /// Where a sub-message begins and the limit of its frame.
     fn message_start(&mut self, op: &DecodeOp, p: Value) -> (Value, Value) {
         if op.kind == ValueKind::Group {
-            return (p, self.limit);
+            return (p, self.s.limit);
         }
         let (_, start, end) = self.length(p);
         (start, end)
@@ -330,7 +331,7 @@ impl Frame<'_, '_> {
 
     /// Runs a sub-message's frame and checks how it ended; gives the position behind it.
     fn run_child(&mut self, op: &DecodeOp, child: &DecodeProgram, p: Value, limit: Value, message: Value) -> Value {
-        let at_bottom = self.is_zero(self.depth);
+        let at_bottom = self.is_zero(self.s.depth);
         self.fail_if(at_bottom);
         let ended = self.call_frame(child, p, limit, message);
         if op.kind == ValueKind::Group {
@@ -366,7 +367,7 @@ impl Frame<'_, '_> {
         self.b.switch_to_block(full);
         let bytes = self.constant(size.into());
         let answer = self.call_stub(Saving::Alloc, &[bytes]);
-        self.branch(answer, (done, &[answer]), (self.blocks.fail, &[]));
+        self.branch(answer, (done, &[answer]), (self.s.blocks.fail, &[]));
         let [at] = self.switch_to(done);
         let zero = self.zero_vector();
         let wide = size as i32 & !15;

@@ -3,10 +3,7 @@
 use std::time::Instant;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, Function, InstBuilder, JumpTableData, MemFlagsData,
-    SigRef, Signature, Type, UserExternalName, UserFuncName, Value, types,
-};
+use cranelift_codegen::ir::{Block, Function, InstBuilder, JumpTableData, UserFuncName, Value, types};
 use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
 use cranelift_module::{FuncId, Linkage, Module};
@@ -17,6 +14,7 @@ use protojit_core::wire::{WireType, tag};
 use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
 
 use super::FunctionStats;
+use super::code::{Code, MEM, Names, arguments, c_signature};
 use crate::JitError;
 use crate::helpers;
 use crate::mcode::UnitBuilder;
@@ -37,16 +35,6 @@ pub(super) mod ctx {
     pub const ANSWER_VALUE: i32 = offset_of!(DecodeCtx, answer_value) as i32;
 }
 
-/// Loads and stores that cannot fault, of any alignment.
-pub(super) const MEM: MemFlagsData = MemFlagsData::new().with_notrap();
-
-/// Where the functions of a unit and its imports are.
-struct Names {
-    /// Function ids by program.
-    programs: HashMap<*const DecodeProgram, u32>,
-    stubs: Vec<u32>,
-}
-
 /// Defines one function per program.
 pub(super) fn define_unit(
     unit: &mut UnitBuilder,
@@ -59,8 +47,8 @@ pub(super) fn define_unit(
     }
     let mut ids = Vec::new();
     for (at, program) in programs.iter().enumerate() {
-        let id = unit.declare_function(&format!("decode_{at}"), Linkage::Export, &frame_signature(call, 4))?;
-        names.programs.insert(program, id.as_u32());
+        let id = unit.declare_function(&format!("decode_{at}"), Linkage::Export, &c_signature(call, 4))?;
+        names.programs.insert(std::ptr::from_ref(program).addr(), id.as_u32());
         ids.push(id);
     }
     let config = unit.target_config();
@@ -81,19 +69,15 @@ pub(super) fn define_unit(
 pub(super) fn function_text(isa: &OwnedTargetIsa, programs: &[DecodeProgram], at: usize) -> String {
     let stubs = (0..Saving::ALL.len() as u32).collect::<Vec<_>>();
     let first = stubs.len() as u32;
-    let names = Names { programs: programs.iter().map(std::ptr::from_ref).zip(first..).collect(), stubs };
+    let names = Names {
+        programs: programs.iter().map(|program| std::ptr::from_ref(program).addr()).zip(first..).collect(),
+        stubs,
+    };
     let mut function = Function::new();
     let Some(program) = programs.get(at) else { return String::new() };
     let mut scratch = FunctionBuilderContext::new();
     build(&mut function, &mut scratch, program, &names, isa.default_call_conv(), isa.frontend_config());
     function.display().to_string()
-}
-
-fn frame_signature(call: CallConv, params: usize) -> Signature {
-    let mut signature = Signature::new(call);
-    signature.params.extend((0..params).map(|_| AbiParam::new(types::I64)));
-    signature.returns.push(AbiParam::new(types::I64));
-    signature
 }
 
 fn build(
@@ -105,7 +89,7 @@ fn build(
     config: TargetFrontendConfig,
 ) -> usize {
     function.name = UserFuncName::user(0, 0);
-    function.signature = frame_signature(call, 4);
+    function.signature = c_signature(call, 4);
     let mut builder = FunctionBuilder::new(function, scratch);
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
@@ -138,21 +122,8 @@ fn build(
         step: block(&mut builder, 1),
         fail: block(&mut builder, 0),
     };
-    let mut frame = Frame {
-        b: builder,
-        program,
-        names,
-        call,
-        limit,
-        message,
-        depth,
-        edge,
-        handlers,
-        blocks,
-        funcs: HashMap::new(),
-        signatures: HashMap::new(),
-        helper_calls: 0,
-    };
+    let state = Decode { program, limit, message, depth, edge, handlers, blocks };
+    let mut frame = Code::new(builder, names, call, ctx::ANSWER, state);
     frame.jump_resume(p, program.first);
     frame.emit_dispatch();
     frame.emit_handlers();
@@ -194,165 +165,37 @@ pub(super) struct Blocks {
     pub fail: Block,
 }
 
-/// A function being built.
-pub(super) struct Frame<'f, 'p> {
-    pub b: FunctionBuilder<'f>,
+/// What a decode function holds besides its code.
+pub(super) struct Decode<'p> {
     pub program: &'p DecodeProgram,
-    names: &'p Names,
-    call: CallConv,
     pub limit: Value,
     pub message: Value,
     pub depth: Value,
     pub edge: Value,
     pub handlers: Vec<Handlers>,
     pub blocks: Blocks,
-    funcs: HashMap<u32, FuncRef>,
-    signatures: HashMap<(usize, usize), SigRef>,
-    helper_calls: usize,
 }
 
+/// The function of a decode program being built.
+pub(super) type Frame<'f, 'p> = Code<'f, 'p, Decode<'p>>;
+
 impl Frame<'_, '_> {
-    // Blocks and jumps.
-
-    pub fn block(&mut self, params: &[Type]) -> Block {
-        let block = self.b.create_block();
-        for &ty in params {
-            self.b.append_block_param(block, ty);
-        }
-        block
-    }
-
-    pub fn cold_block(&mut self, params: &[Type]) -> Block {
-        let block = self.block(params);
-        self.b.set_cold_block(block);
-        block
-    }
-
-    /// Continues in `block`; gives its parameters.
-    pub fn switch_to<const N: usize>(&mut self, block: Block) -> [Value; N] {
-        self.b.switch_to_block(block);
-        let mut values = [self.limit; N];
-        values.copy_from_slice(&self.b.block_params(block)[..N]);
-        values
-    }
-
-    pub fn jump(&mut self, block: Block, values: &[Value]) {
-        let values = arguments(values);
-        self.b.ins().jump(block, &values);
-    }
-
-    pub fn branch(&mut self, condition: Value, then: (Block, &[Value]), otherwise: (Block, &[Value])) {
-        let (a, b) = (arguments(then.1), arguments(otherwise.1));
-        self.b.ins().brif(condition, then.0, &a, otherwise.0, &b);
-    }
-
     /// Goes to `fail` where `condition` holds.
     pub fn fail_if(&mut self, condition: Value) {
         let next = self.b.create_block();
-        self.branch(condition, (self.blocks.fail, &[]), (next, &[]));
+        self.branch(condition, (self.s.blocks.fail, &[]), (next, &[]));
         self.b.switch_to_block(next);
     }
 
-    pub fn compare(&mut self, condition: IntCC, a: Value, b: Value) -> Value {
-        self.b.ins().icmp(condition, a, b)
-    }
-
-    pub fn is_zero(&mut self, value: Value) -> Value {
-        self.b.ins().icmp_imm_u(IntCC::Equal, value, 0)
-    }
-
-    pub fn add(&mut self, value: Value, more: i64) -> Value {
-        if more == 0 { value } else { self.b.ins().iadd_imm_s(value, more) }
-    }
-
-    // Memory.
-
-    pub fn ctx(&mut self) -> Value {
-        self.b.ins().get_pinned_reg(types::I64)
-    }
-
-    pub fn load(&mut self, ty: Type, base: Value, offset: i32) -> Value {
-        self.b.ins().load(ty, MEM, base, offset)
-    }
-
-    pub fn store(&mut self, value: Value, base: Value, offset: i32) {
-        self.b.ins().store(MEM, value, base, offset);
-    }
-
-    pub fn load_ctx(&mut self, ty: Type, offset: i32) -> Value {
-        let ctx = self.ctx();
-        self.load(ty, ctx, offset)
-    }
-
-    pub fn store_ctx(&mut self, value: Value, offset: i32) {
-        let ctx = self.ctx();
-        self.store(value, ctx, offset);
-    }
-
-    pub fn constant(&mut self, value: i64) -> Value {
-        self.b.ins().iconst(types::I64, value)
-    }
-
     pub fn program_address(&mut self) -> Value {
-        let address = std::ptr::from_ref(self.program) as i64;
+        let address = std::ptr::from_ref(self.s.program) as i64;
         self.constant(address)
-    }
-
-    // Calls.
-
-    /// Calls a helper behind its saving stub and gives the answer.
-    pub fn call_stub(&mut self, stub: Saving, arguments: &[Value]) -> Value {
-        self.helper_calls += 1;
-        let at = Saving::ALL.iter().position(|&other| other == stub).unwrap_or(0);
-        let func = self.func_ref(self.names.stubs[at], stub.signature());
-        self.b.ins().call(func, arguments);
-        self.load_ctx(types::I64, ctx::ANSWER)
-    }
-
-    /// Calls a helper by address, in the platform's convention.
-    pub fn call_helper(&mut self, helper: *const u8, arguments: &[Value]) -> Value {
-        self.helper_calls += 1;
-        let signature = self.signature(arguments.len());
-        let callee = self.constant(helper as i64);
-        let call = self.b.ins().call_indirect(signature, callee, arguments);
-        self.b.inst_results(call)[0]
     }
 
     /// Runs the frame of a sub-message and gives what it returns.
     pub fn call_frame(&mut self, child: *const DecodeProgram, p: Value, limit: Value, message: Value) -> Value {
-        let depth = self.b.ins().iadd_imm_s(self.depth, -1);
-        let call = match self.names.programs.get(&child) {
-            Some(&id) => {
-                let func = self.func_ref(id, frame_signature(self.call, 4));
-                self.b.ins().call(func, &[p, limit, message, depth])
-            }
-            None => {
-                let program = self.constant(child as i64);
-                let entry = self.load(types::I64, program, crate::stubs::ENTRY_OFFSET);
-                let signature = self.signature(5);
-                self.b.ins().call_indirect(signature, entry, &[p, limit, message, depth, program])
-            }
-        };
-        self.b.inst_results(call)[0]
-    }
-
-    fn signature(&mut self, params: usize) -> SigRef {
-        let call = self.call;
-        let b = &mut self.b;
-        *self.signatures.entry((params, 1)).or_insert_with(|| b.import_signature(frame_signature(call, params)))
-    }
-
-    fn func_ref(&mut self, id: u32, signature: Signature) -> FuncRef {
-        if let Some(&func) = self.funcs.get(&id) {
-            return func;
-        }
-        let signature = self.b.import_signature(signature);
-        let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: 0, index: id });
-        // Near calls: everything lies in one reservation.
-        let data = ExtFuncData { name: ExternalName::user(name), signature, colocated: true, patchable: false };
-        let func = self.b.import_function(data);
-        self.funcs.insert(id, func);
-        func
+        let depth = self.b.ins().iadd_imm_s(self.s.depth, -1);
+        self.call_program(child.cast(), crate::stubs::ENTRY_OFFSET, &[p, limit, message, depth])
     }
 
     // Dispatch.
@@ -361,20 +204,20 @@ impl Frame<'_, '_> {
     /// to the edge.
     pub fn jump_resume(&mut self, p: Value, predicted: u32) {
         let inside = self.b.create_block();
-        let below = self.compare(IntCC::UnsignedLessThan, p, self.edge);
-        self.branch(below, (inside, &[]), (self.blocks.edge, &[p]));
+        let below = self.compare(IntCC::UnsignedLessThan, p, self.s.edge);
+        self.branch(below, (inside, &[]), (self.s.blocks.edge, &[p]));
         self.b.switch_to_block(inside);
         self.jump_predicted(p, predicted);
     }
 
     /// As [`Frame::jump_resume`], for a position known to be below the edge.
     pub fn jump_predicted(&mut self, p: Value, predicted: u32) {
-        let Some(op) = self.program.ops.get(predicted as usize) else {
-            return self.jump(self.blocks.dispatch, &[p]);
+        let Some(op) = self.s.program.ops.get(predicted as usize) else {
+            return self.jump(self.s.blocks.dispatch, &[p]);
         };
-        let handler = self.handlers[predicted as usize].primary;
+        let handler = self.s.handlers[predicted as usize].primary;
         let (matches, behind) = self.compare_tag(p, op.tag);
-        self.branch(matches, (handler, &[p, behind]), (self.blocks.dispatch, &[p]));
+        self.branch(matches, (handler, &[p, behind]), (self.s.blocks.dispatch, &[p]));
     }
 
     /// Whether the bytes at `p` are this tag in its shortest form, and the position behind them.
@@ -409,18 +252,18 @@ impl Frame<'_, '_> {
 
     /// All accepted tags with their handlers.
     fn accepted(&self) -> Vec<(u32, Block)> {
-        let ops = self.program.ops.iter().zip(&self.handlers);
+        let ops = self.s.program.ops.iter().zip(&self.s.handlers);
         ops.flat_map(|(op, handlers)| [Some((op.tag, handlers.primary)), handlers.alternate]).flatten().collect()
     }
 
     fn emit_dispatch(&mut self) {
-        let [p] = self.switch_to(self.blocks.resume);
+        let [p] = self.switch_to(self.s.blocks.resume);
         self.jump_resume(p, u32::MAX);
 
-        let [p] = self.switch_to(self.blocks.dispatch);
+        let [p] = self.switch_to(self.s.blocks.dispatch);
         let accepted = self.accepted();
         let has_long = accepted.iter().any(|&(tag, _)| tag >= 0x80);
-        let long = if has_long { self.block(&[types::I64]) } else { self.blocks.step };
+        let long = if has_long { self.block(&[types::I64]) } else { self.s.blocks.step };
         let group_end = self.cold_block(&[types::I64, types::I32]);
         let other = self.cold_block(&[types::I64, types::I32]);
 
@@ -463,19 +306,19 @@ impl Frame<'_, '_> {
         self.b.switch_to_block(short);
         let wire_type = self.b.ins().band_imm_u(first, 7);
         let ends = self.b.ins().icmp_imm_u(IntCC::Equal, wire_type, WireType::EndGroup as i64);
-        self.branch(ends, (group_end, &[p, first]), (self.blocks.step, &[p]));
+        self.branch(ends, (group_end, &[p, first]), (self.s.blocks.step, &[p]));
 
         let [p, first] = self.switch_to(group_end);
         let number = self.b.ins().ushr_imm_u(first, 3);
         let is_tag = self.b.create_block();
         // Number 0 is for the interpreter to refuse.
-        self.branch(number, (is_tag, &[]), (self.blocks.step, &[p]));
+        self.branch(number, (is_tag, &[]), (self.s.blocks.step, &[p]));
         self.b.switch_to_block(is_tag);
         self.store_ctx(number, ctx::END_GROUP);
         let behind = self.add(p, 1);
         let closed = self.constant(CLOSED_BY_GROUP as i64);
         let position = self.b.ins().bor(behind, closed);
-        self.jump(self.blocks.end, &[position]);
+        self.jump(self.s.blocks.end, &[position]);
 
         if has_long {
             self.emit_long_dispatch(long, &accepted);
@@ -486,7 +329,7 @@ impl Frame<'_, '_> {
     fn emit_long_dispatch(&mut self, long: Block, accepted: &[(u32, Block)]) {
         let by_number = self.block(&[types::I64, types::I64, types::I32]);
         let three = accepted.iter().any(|&(tag, _)| tag >= 1 << 14);
-        let longer = if three { self.block(&[types::I64]) } else { self.blocks.step };
+        let longer = if three { self.block(&[types::I64]) } else { self.s.blocks.step };
 
         let [p] = self.switch_to(long);
         let word = self.b.ins().uload16(types::I32, MEM, p, 0);
@@ -508,11 +351,11 @@ impl Frame<'_, '_> {
             let len = self.b.ins().isub(behind, p);
             let overlong = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, len, 5);
             let fits = self.b.create_block();
-            self.branch(overlong, (self.blocks.step, &[p]), (fits, &[]));
+            self.branch(overlong, (self.s.blocks.step, &[p]), (fits, &[]));
             self.b.switch_to_block(fits);
             let high = self.b.ins().ushr_imm_u(value, 32);
             let small = self.b.create_block();
-            self.branch(high, (self.blocks.step, &[p]), (small, &[]));
+            self.branch(high, (self.s.blocks.step, &[p]), (small, &[]));
             self.b.switch_to_block(small);
             let tag = self.b.ins().ireduce(types::I32, value);
             self.jump(by_number, &[p, behind, tag]);
@@ -532,7 +375,7 @@ impl Frame<'_, '_> {
         let unknown = self.cold_block(&[]);
         switch.emit(&mut self.b, number, unknown);
         self.b.switch_to_block(unknown);
-        self.jump(self.blocks.step, &[p]);
+        self.jump(self.s.blocks.step, &[p]);
         for (case, tags) in cases {
             self.b.switch_to_block(case);
             for (tag, handler) in tags {
@@ -541,7 +384,7 @@ impl Frame<'_, '_> {
                 self.branch(matches, (handler, &[p, behind]), (next, &[]));
                 self.b.switch_to_block(next);
             }
-            self.jump(self.blocks.step, &[p]);
+            self.jump(self.s.blocks.step, &[p]);
         }
     }
 
@@ -550,40 +393,40 @@ impl Frame<'_, '_> {
     fn emit_ends(&mut self) {
         // At or behind the edge.
         let finish = self.cold_block(&[]);
-        let [p] = self.switch_to(self.blocks.edge);
-        let at_limit = self.compare(IntCC::Equal, p, self.limit);
-        self.branch(at_limit, (self.blocks.end, &[p]), (finish, &[]));
+        let [p] = self.switch_to(self.s.blocks.edge);
+        let at_limit = self.compare(IntCC::Equal, p, self.s.limit);
+        self.branch(at_limit, (self.s.blocks.end, &[p]), (finish, &[]));
         self.b.switch_to_block(finish);
         let (ctx, program) = (self.ctx(), self.program_address());
-        let arguments = [ctx, program, p, self.limit, self.message, self.depth];
+        let arguments = [ctx, program, p, self.s.limit, self.s.message, self.s.depth];
         let rest = self.call_helper(helpers::finish as *const u8, &arguments);
         self.b.ins().return_(&[rest]);
 
         // The frame's end.
-        let [position] = self.switch_to(self.blocks.end);
+        let [position] = self.switch_to(self.s.blocks.end);
         self.emit_required_check();
         self.b.ins().return_(&[position]);
 
         // A field for the interpreter.
-        self.b.set_cold_block(self.blocks.step);
-        let [p] = self.switch_to(self.blocks.step);
+        self.b.set_cold_block(self.s.blocks.step);
+        let [p] = self.switch_to(self.s.blocks.step);
         let program = self.program_address();
-        let answer = self.call_stub(Saving::Step, &[program, self.message, p, self.limit, self.depth]);
+        let answer = self.call_stub(Saving::Step, &[program, self.s.message, p, self.s.limit, self.s.depth]);
         let special = self.cold_block(&[]);
         let unusual = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, answer, 0);
-        self.branch(unusual, (special, &[]), (self.blocks.resume, &[answer]));
+        self.branch(unusual, (special, &[]), (self.s.blocks.resume, &[answer]));
         self.b.switch_to_block(special);
         // Null after an error, a position with the top bit after an end-group tag.
-        self.branch(answer, (self.blocks.end, &[answer]), (self.blocks.fail, &[]));
+        self.branch(answer, (self.s.blocks.end, &[answer]), (self.s.blocks.fail, &[]));
 
-        self.b.set_cold_block(self.blocks.fail);
-        self.b.switch_to_block(self.blocks.fail);
+        self.b.set_cold_block(self.s.blocks.fail);
+        self.b.switch_to_block(self.s.blocks.fail);
         let null = self.constant(0);
         self.b.ins().return_(&[null]);
     }
 
     fn emit_required_check(&mut self) {
-        if self.program.required.is_empty() {
+        if self.s.program.required.is_empty() {
             return;
         }
         let missing = self.cold_block(&[]);
@@ -593,19 +436,19 @@ impl Frame<'_, '_> {
             frame.branch(present, (next, &[]), (missing, &[]));
             frame.b.switch_to_block(next);
         };
-        for word in &self.program.required_bits {
-            let bits = self.load(types::I32, self.message, word.offset as i32);
+        for word in &self.s.program.required_bits {
+            let bits = self.load(types::I32, self.s.message, word.offset as i32);
             let bits = self.b.ins().band_imm_u(bits, i64::from(word.mask));
             let all = self.b.ins().icmp_imm_u(IntCC::Equal, bits, i64::from(word.mask));
             check(self, all);
         }
-        let layout = self.program.shape().clone();
+        let layout = self.s.program.shape().clone();
         let mut cold = false;
-        for &at in &self.program.required {
+        for &at in &self.s.program.required {
             let slot = &layout.fields[at as usize];
             cold |= slot.page != 0;
             if slot.page == 0 && slot.presence == SlotPresence::Pointer && slot.storage == Storage::Message {
-                let pointer = self.load(types::I64, self.message, slot.offset as i32);
+                let pointer = self.load(types::I64, self.s.message, slot.offset as i32);
                 check(self, pointer);
             }
         }
@@ -617,8 +460,4 @@ impl Frame<'_, '_> {
         self.jump(complete, &[]);
         self.b.switch_to_block(complete);
     }
-}
-
-fn arguments(values: &[Value]) -> Vec<BlockArg> {
-    values.iter().map(|&value| BlockArg::Value(value)).collect()
 }

@@ -17,6 +17,7 @@
 //! of a string are loaded without further checks. A value that runs past the limit is noticed after it was read, before
 //! the next tag. A frame that reaches `safe` before its limit is finished by the interpreter.
 
+mod code;
 mod fields;
 mod frame;
 mod values;

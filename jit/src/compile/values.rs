@@ -3,7 +3,8 @@
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 
-use super::frame::{Frame, MEM, ctx};
+use super::code::MEM;
+use super::frame::{Frame, ctx};
 use crate::stubs::Saving;
 
 const CONTINUATION: i64 = 0x8080_8080_8080_8080_u64 as i64;
@@ -59,7 +60,7 @@ impl Frame<'_, '_> {
         self.b.switch_to_block(slow);
         let behind = self.call_stub(Saving::Varint, &[p]);
         let value = self.load_ctx(types::I64, ctx::ANSWER_VALUE);
-        self.branch(behind, (done, &[value, behind]), (self.blocks.fail, &[]));
+        self.branch(behind, (done, &[value, behind]), (self.s.blocks.fail, &[]));
 
         let [value, behind] = self.switch_to(done);
         (value, behind)
@@ -92,15 +93,15 @@ impl Frame<'_, '_> {
         let behind = self.call_stub(Saving::Varint, &[p]);
         let len = self.load_ctx(types::I64, ctx::ANSWER_VALUE);
         let read = self.b.create_block();
-        self.branch(behind, (read, &[]), (self.blocks.fail, &[]));
+        self.branch(behind, (read, &[]), (self.s.blocks.fail, &[]));
         self.b.switch_to_block(read);
         // No sum of an address and 31 bits wraps.
         let huge = self.b.ins().ushr_imm_u(len, 31);
-        self.branch(huge, (self.blocks.fail, &[]), (done, &[len, behind]));
+        self.branch(huge, (self.s.blocks.fail, &[]), (done, &[len, behind]));
 
         let [len, start] = self.switch_to(done);
         let end = self.b.ins().iadd(start, len);
-        let beyond = self.compare(IntCC::UnsignedGreaterThan, end, self.limit);
+        let beyond = self.compare(IntCC::UnsignedGreaterThan, end, self.s.limit);
         self.fail_if(beyond);
         (len, start, end)
     }
@@ -129,7 +130,7 @@ impl Frame<'_, '_> {
 
         self.b.switch_to_block(slow);
         let answer = self.call_stub(Saving::Utf8, &[start, len]);
-        self.branch(answer, (done, &[]), (self.blocks.fail, &[]));
+        self.branch(answer, (done, &[]), (self.s.blocks.fail, &[]));
         self.b.switch_to_block(done);
     }
 

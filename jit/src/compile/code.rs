@@ -1,0 +1,185 @@
+//! Primitives for building functions: blocks, memory and calls.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{
+    AbiParam, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature, Type,
+    UserExternalName, Value, types,
+};
+use cranelift_codegen::isa::CallConv;
+use cranelift_frontend::FunctionBuilder;
+use hashbrown::HashMap;
+
+use crate::stubs::Saving;
+
+/// Loads and stores that cannot fault, of any alignment.
+pub(super) const MEM: MemFlagsData = MemFlagsData::new().with_notrap();
+
+/// Where the functions of a unit and its imports are.
+pub(super) struct Names {
+    /// Function ids by the address of the program.
+    pub programs: HashMap<usize, u32>,
+    /// Function ids of the stubs, in the order of [`Saving::ALL`].
+    pub stubs: Vec<u32>,
+}
+
+/// A C function of 64-bit integers.
+pub(super) fn c_signature(call: CallConv, params: usize) -> Signature {
+    let mut signature = Signature::new(call);
+    signature.params.extend((0..params).map(|_| AbiParam::new(types::I64)));
+    signature.returns.push(AbiParam::new(types::I64));
+    signature
+}
+
+pub(super) fn arguments(values: &[Value]) -> Vec<BlockArg> {
+    values.iter().map(|&value| BlockArg::Value(value)).collect()
+}
+
+/// A function being built; `S` is what its kind holds besides.
+pub(super) struct Code<'f, 'n, S> {
+    pub b: FunctionBuilder<'f>,
+    pub names: &'n Names,
+    call: CallConv,
+    /// Offset of the helpers' answer in the context.
+    answer: i32,
+    funcs: HashMap<u32, FuncRef>,
+    signatures: HashMap<usize, SigRef>,
+    pub helper_calls: usize,
+    pub s: S,
+}
+
+impl<'f, 'n, S> Code<'f, 'n, S> {
+    pub fn new(b: FunctionBuilder<'f>, names: &'n Names, call: CallConv, answer: i32, s: S) -> Self {
+        Code { b, names, call, answer, funcs: HashMap::new(), signatures: HashMap::new(), helper_calls: 0, s }
+    }
+
+    // Blocks and jumps.
+
+    pub fn block(&mut self, params: &[Type]) -> Block {
+        let block = self.b.create_block();
+        for &ty in params {
+            self.b.append_block_param(block, ty);
+        }
+        block
+    }
+
+    pub fn cold_block(&mut self, params: &[Type]) -> Block {
+        let block = self.block(params);
+        self.b.set_cold_block(block);
+        block
+    }
+
+    /// Continues in `block`; gives its parameters.
+    pub fn switch_to<const N: usize>(&mut self, block: Block) -> [Value; N] {
+        self.b.switch_to_block(block);
+        let params = self.b.block_params(block);
+        std::array::from_fn(|at| params[at])
+    }
+
+    pub fn jump(&mut self, block: Block, values: &[Value]) {
+        let values = arguments(values);
+        self.b.ins().jump(block, &values);
+    }
+
+    pub fn branch(&mut self, condition: Value, then: (Block, &[Value]), otherwise: (Block, &[Value])) {
+        let (a, b) = (arguments(then.1), arguments(otherwise.1));
+        self.b.ins().brif(condition, then.0, &a, otherwise.0, &b);
+    }
+
+    pub fn compare(&mut self, condition: IntCC, a: Value, b: Value) -> Value {
+        self.b.ins().icmp(condition, a, b)
+    }
+
+    pub fn is_zero(&mut self, value: Value) -> Value {
+        self.b.ins().icmp_imm_u(IntCC::Equal, value, 0)
+    }
+
+    pub fn add(&mut self, value: Value, more: i64) -> Value {
+        if more == 0 { value } else { self.b.ins().iadd_imm_s(value, more) }
+    }
+
+    // Memory.
+
+    pub fn ctx(&mut self) -> Value {
+        self.b.ins().get_pinned_reg(types::I64)
+    }
+
+    pub fn load(&mut self, ty: Type, base: Value, offset: i32) -> Value {
+        self.b.ins().load(ty, MEM, base, offset)
+    }
+
+    pub fn store(&mut self, value: Value, base: Value, offset: i32) {
+        self.b.ins().store(MEM, value, base, offset);
+    }
+
+    pub fn load_ctx(&mut self, ty: Type, offset: i32) -> Value {
+        let ctx = self.ctx();
+        self.load(ty, ctx, offset)
+    }
+
+    pub fn store_ctx(&mut self, value: Value, offset: i32) {
+        let ctx = self.ctx();
+        self.store(value, ctx, offset);
+    }
+
+    pub fn constant(&mut self, value: i64) -> Value {
+        self.b.ins().iconst(types::I64, value)
+    }
+
+    // Calls.
+
+    /// Calls the function of a program: directly within its unit, else through its entry slot, which lies at its address
+    /// plus `entry`. Foreign callees get their program as one more argument.
+    pub fn call_program(&mut self, program: *const (), entry: i32, arguments: &[Value]) -> Value {
+        let call = match self.names.programs.get(&program.addr()) {
+            Some(&id) => {
+                let func = self.func_ref(id, c_signature(self.call, arguments.len()));
+                self.b.ins().call(func, arguments)
+            }
+            None => {
+                let program = self.constant(program as i64);
+                let entry = self.load(types::I64, program, entry);
+                let signature = self.signature(arguments.len() + 1);
+                let arguments: Vec<Value> = arguments.iter().copied().chain([program]).collect();
+                self.b.ins().call_indirect(signature, entry, &arguments)
+            }
+        };
+        self.b.inst_results(call)[0]
+    }
+
+    /// Calls a helper behind its saving stub and gives the answer.
+    pub fn call_stub(&mut self, stub: Saving, arguments: &[Value]) -> Value {
+        self.helper_calls += 1;
+        let at = Saving::ALL.iter().position(|&other| other == stub).unwrap_or(0);
+        let func = self.func_ref(self.names.stubs[at], stub.signature());
+        self.b.ins().call(func, arguments);
+        self.load_ctx(types::I64, self.answer)
+    }
+
+    /// Calls a helper by address, in the platform's convention.
+    pub fn call_helper(&mut self, helper: *const u8, arguments: &[Value]) -> Value {
+        self.helper_calls += 1;
+        let signature = self.signature(arguments.len());
+        let callee = self.constant(helper as i64);
+        let call = self.b.ins().call_indirect(signature, callee, arguments);
+        self.b.inst_results(call)[0]
+    }
+
+    pub fn signature(&mut self, params: usize) -> SigRef {
+        let call = self.call;
+        let b = &mut self.b;
+        *self.signatures.entry(params).or_insert_with(|| b.import_signature(c_signature(call, params)))
+    }
+
+    pub fn func_ref(&mut self, id: u32, signature: Signature) -> FuncRef {
+        if let Some(&func) = self.funcs.get(&id) {
+            return func;
+        }
+        let signature = self.b.import_signature(signature);
+        let name = self.b.func.declare_imported_user_function(UserExternalName { namespace: 0, index: id });
+        // Near calls: everything lies in one reservation.
+        let data = ExtFuncData { name: ExternalName::user(name), signature, colocated: true, patchable: false };
+        let func = self.b.import_function(data);
+        self.funcs.insert(id, func);
+        func
+    }
+}
