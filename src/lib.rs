@@ -25,6 +25,7 @@ pub use protojit_core::memory::{Arena, ArenaFull};
 pub use protojit_core::message::{Message, MessageMut, MessageRef};
 pub use protojit_core::program::{DecodeOptions, EncodeOptions, Shape};
 pub use protojit_core::schema as descriptors;
+pub use protojit_interp::encode::EncodeBuffer;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use schema::{RegisterError, Schema};
 pub use trace::{ArenaTrace, Direction, EngineUsed, ProgramTrace, Trace};

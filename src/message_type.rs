@@ -4,13 +4,16 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use protojit_core::error::DecodeError;
+use protojit_core::error::{DecodeError, EncodeError, EncodeErrorKind, FieldPath};
 use protojit_core::memory::{Arena, ArenaFull, Counts, Owner};
 use protojit_core::message::{Message, MessageMut, MessageRef};
-use protojit_core::program::{DecodeOptions, DecodeProgram, DecodeRef, EncodeOptions, EncodeRef, Layout, Shape};
+use protojit_core::program::{
+    DecodeOptions, DecodeProgram, DecodeRef, EncodeOptions, EncodeProgram, EncodeRef, Layout, Shape,
+};
 use protojit_core::schema::MessageDescriptor;
 use protojit_core::schema::model::MessageId;
 use protojit_interp::decode::{self, Input};
+use protojit_interp::encode::{self, EncodeBuffer, Target};
 
 use crate::engine::{CompileMode, Fallback};
 use crate::schema::Schema;
@@ -30,8 +33,6 @@ pub(crate) struct TypeInner {
     encode: OnceLock<EncodeRef>,
     #[cfg(feature = "jit")]
     code: OnceLock<Code>,
-    #[cfg(not(feature = "jit"))]
-    code: OnceLock<Fallback>,
     counts: [AtomicU64; Arena::COUNTERS],
     schema: Schema,
 }
@@ -60,6 +61,7 @@ impl TypeInner {
             decode: schema.inner().programs.decode(message, decode),
             encode_options: encode,
             encode: OnceLock::new(),
+            #[cfg(feature = "jit")]
             code: OnceLock::new(),
             counts: Default::default(),
             schema,
@@ -344,5 +346,60 @@ impl MessageType {
     /// A new, empty message that owns its memory.
     pub fn new_message(&self) -> Message {
         Message::new(self.shape().clone())
+    }
+
+    /// Encodes into a reused buffer and gives the bytes, which lie at the buffer's end. Copies nothing afterwards.
+    ///
+    /// # Errors
+    /// A required field is missing, a limit is reached, or the message is of another type.
+    #[inline]
+    pub fn encode_into<'b>(&self, message: MessageRef<'_>, out: &'b mut EncodeBuffer) -> Result<&'b [u8], EncodeError> {
+        self.encode_to(message, Target::Buffer(out)).map(|bytes| &*bytes)
+    }
+
+    /// Appends to a vector; gives the appended bytes. After an error the vector is as it was.
+    ///
+    /// # Errors
+    /// As [`MessageType::encode_into`].
+    pub fn append_to<'b>(&self, message: MessageRef<'_>, out: &'b mut Vec<u8>) -> Result<&'b [u8], EncodeError> {
+        self.encode_to(message, Target::Append(out)).map(|bytes| &*bytes)
+    }
+
+    /// Encodes into the front of a slice; gives the part that was written.
+    ///
+    /// # Errors
+    /// As [`MessageType::encode_into`]; also where the slice is too small: the error says how many bytes are needed.
+    pub fn encode_to_slice<'b>(&self, message: MessageRef<'_>, out: &'b mut [u8]) -> Result<&'b [u8], EncodeError> {
+        self.encode_to(message, Target::Slice(out)).map(|bytes| &*bytes)
+    }
+
+    /// Encodes into a new vector.
+    ///
+    /// # Errors
+    /// As [`MessageType::encode_into`].
+    pub fn encode_to_vec(&self, message: MessageRef<'_>) -> Result<Vec<u8>, EncodeError> {
+        let mut out = Vec::new();
+        self.append_to(message, &mut out)?;
+        Ok(out)
+    }
+
+    #[inline]
+    fn encode_to<'b>(&self, message: MessageRef<'_>, target: Target<'b>) -> Result<&'b mut [u8], EncodeError> {
+        let inner = &*self.inner;
+        let limits = &inner.schema.runtime().inner.options.limits;
+        if message.layout().id != self.shape().id {
+            let path = FieldPath::new(self.shape().schema.clone(), inner.message, Vec::new());
+            return Err(EncodeError::new(EncodeErrorKind::WrongType, path));
+        }
+        let program: &EncodeProgram = inner.encode_program();
+        let message = message.as_ptr();
+        // SAFETY: a live message of the program's layout, by the check above.
+        unsafe {
+            match target {
+                Target::Buffer(out) => encode::encode(program, message, out, limits),
+                Target::Append(out) => encode::append(program, message, out, limits),
+                Target::Slice(out) => encode::encode_to_slice(program, message, out, limits),
+            }
+        }
     }
 }

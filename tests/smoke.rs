@@ -49,6 +49,8 @@ fn both_engines_read_a_person() {
         for part in ["Ada Lovelace", "ada19@é.org", "-150", "61.5", "70000", "2524"] {
             assert!(text.contains(part), "{engine}: {part} in {text}");
         }
+        let again = DynamicMessage::decode(person.clone(), &ty.encode_to_vec(decoded).unwrap()[..]).unwrap();
+        assert_eq!(again, message);
         drop(arena);
         let trace = schema.runtime().trace();
         let row = &trace.programs[0];

@@ -78,6 +78,9 @@ pub enum EncodeErrorKind {
     /// The allocator refused.
     #[error("out of memory")]
     OutOfMemory,
+    /// The message is not of the type that was to be written.
+    #[error("the message is of another type")]
+    WrongType,
 }
 
 /// Which field: the message the operation began with, and the way down from there.
