@@ -33,7 +33,9 @@ while [ $# -gt 0 ]; do
 done
 
 tools=$("$here/fetch.sh" | tail -n 1)
+own=0
 if [ -z "$testee" ]; then
+    own=1
     target=${CARGO_TARGET_DIR:-$here/../target}
     (cd "$here/.." && cargo build --quiet --profile "$profile" -p protojit-conformance)
     case $profile in dev | test) profile=debug ;; bench) profile=release ;; esac
@@ -54,7 +56,7 @@ suites() {
     # The runner writes its lists into that folder, a second suite over the first's.
     "$tools/bin/conformance_test_runner" --enforce_recommended --maximum_edition 2024 --verbose \
         --failure_list "$list" --text_format_failure_list "$out/none" --output_dir "$folder" \
-        "$testee" --engine "$engine" --descriptors "$tools/test_messages.binpb" "$@" \
+        "$testee" --engine "$engine" --descriptors "$tools/test_messages.binpb" --report "$out/report" "$@" \
         >"$folder/log" 2>&1
 }
 
@@ -117,7 +119,32 @@ else
     echo "$engine, text: not run"
 fi
 
+# engine_check: that it was this engine that ran. Each process of the testee writes a
+# line when it starts and one when it is told to stop, which the runner does not wait for.
+engine_check() {
+    local tries=100 compiled interpreted disagreements fallbacks
+    while [ "$(grep -c '^started' "$out/report")" != "$(grep -c '^served' "$out/report")" ]; do
+        tries=$((tries - 1))
+        [ $tries -gt 0 ] || { echo "$engine: the testee did not report which engine ran"; return 1; }
+        sleep 0.1
+    done
+    read -r compiled interpreted disagreements fallbacks < <(
+        awk '/^served/ { c += $2; i += $4; d += $6; f += $8 } END { print c + 0, i + 0, d + 0, f + 0 }' "$out/report")
+    echo "$engine: compiled code served $compiled decodes, the interpreter $interpreted"
+    case $engine in
+        jit)
+            echo "$engine: $fallbacks types were not compiled, the engines disagreed about $disagreements inputs"
+            [ "$compiled" != 0 ] && [ "$interpreted$fallbacks$disagreements" = 000 ]
+            ;;
+        interp) [ "$compiled" = 0 ] && [ "$interpreted" != 0 ] ;;
+    esac
+}
+
 [ "$status" = 0 ] || verdict=1
+# Another program than ours need not report.
+if [ $verdict = 0 ] && { [ "$own" = 1 ] || [ -e "$out/report" ]; }; then
+    engine_check || verdict=1
+fi
 if [ $verdict != 0 ]; then
     echo "$engine: NOT conformant; requests and responses are in $out"
 elif [ -n "$partial" ]; then

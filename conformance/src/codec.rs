@@ -75,8 +75,8 @@ impl std::str::FromStr for Fault {
 pub struct Faulty<C> {
     /// What misbehaves.
     pub codec: C,
-    /// How it does.
-    pub fault: Fault,
+    /// How it does, if it does.
+    pub fault: Option<Fault>,
     /// Requests seen so far.
     pub seen: u64,
 }
@@ -85,11 +85,11 @@ impl<C: Codec> Codec for Faulty<C> {
     fn run(&mut self, request: &Request) -> Outcome {
         self.seen += 1;
         match self.fault {
-            Fault::Fail(n) if n == self.seen => Outcome::RuntimeError("a fault, as told".into()),
-            Fault::Skip(n) if n == self.seen => Outcome::Skipped("a fault, as told".into()),
-            Fault::SkipAll => Outcome::Skipped("a fault, as told".into()),
-            Fault::Exit(n) if n == self.seen => std::process::exit(70),
-            Fault::Panic(n) if n == self.seen => panic!("a fault, as told"),
+            Some(Fault::Fail(n)) if n == self.seen => Outcome::RuntimeError("a fault, as told".into()),
+            Some(Fault::Skip(n)) if n == self.seen => Outcome::Skipped("a fault, as told".into()),
+            Some(Fault::SkipAll) => Outcome::Skipped("a fault, as told".into()),
+            Some(Fault::Exit(n)) if n == self.seen => std::process::exit(70),
+            Some(Fault::Panic(n)) if n == self.seen => panic!("a fault, as told"),
             _ => self.codec.run(request),
         }
     }

@@ -6,28 +6,30 @@
 //!
 //! * [`protocol`] is the conversation with the runner,
 //! * [`codec`] the seam between it and the library under test,
-//! * [`protojit`](mod@protojit) the library's side of that seam.
+//! * [`under_test`] the library's side of that seam.
 
-#![allow(dead_code, reason = "the codec under test is not there yet")]
+#![allow(dead_code, reason = "JSON and text are to come")]
 
 mod codec;
 mod protocol;
-mod protojit;
+mod under_test;
 
-use codec::{Codec, Fault, Faulty, answer};
+use codec::{Fault, Faulty, answer};
 use protocol::{Request, read_frame, write_frame};
-use protojit::Protojit;
+use protojit::Engine;
 use std::error::Error;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use under_test::Protojit;
 
 const USAGE: &str = "\
-Usage: protojit-conformance --descriptors FILE [--engine jit|interp] [--record FILE] [--fault FAULT]
+Usage: protojit-conformance --descriptors FILE [--engine jit|interp] [--report FILE] [--record FILE] [--fault FAULT]
 
   --descriptors FILE  the test messages, as a serialized FileDescriptorSet
   --engine ENGINE     the engine under test (default: jit)
+  --report FILE       append a line at the start, and one at the end that counts which engine served
   --record FILE       append every request to FILE, framed as it came: the same program
                       reads it again from its standard input, without the runner
   --fault FAULT       misbehave: fail=N, skip=N, exit=N, panic=N or skip-all
@@ -35,26 +37,28 @@ Usage: protojit-conformance --descriptors FILE [--engine jit|interp] [--record F
 
 struct Arguments {
     descriptors: PathBuf,
-    engine: String,
+    engine: Engine,
+    report: Option<PathBuf>,
     record: Option<PathBuf>,
     fault: Option<Fault>,
 }
 
 impl Arguments {
     fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let (mut descriptors, mut record, mut fault) = (None, None, None);
-        let mut engine = "jit".to_string();
+        let (mut descriptors, mut report, mut record, mut fault) = (None, None, None, None);
+        let mut engine = Engine::Jit;
         while let Some(name) = args.next() {
             let value = args.next().ok_or(format!("{name} wants a value"))?;
             match name.as_str() {
                 "--descriptors" => descriptors = Some(value.into()),
+                "--report" => report = Some(value.into()),
                 "--record" => record = Some(value.into()),
                 "--fault" => fault = Some(value.parse()?),
-                "--engine" if value == "jit" || value == "interp" => engine = value,
+                "--engine" => engine = value.parse().map_err(|_| format!("unknown engine: {value}"))?,
                 _ => return Err(format!("not understood: {name} {value}")),
             }
         }
-        Ok(Arguments { descriptors: descriptors.ok_or("--descriptors is missing")?, engine, record, fault })
+        Ok(Arguments { descriptors: descriptors.ok_or("--descriptors is missing")?, engine, report, record, fault })
     }
 }
 
@@ -76,24 +80,28 @@ fn main() -> ExitCode {
 }
 
 fn serve(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
+    let append = |path: &Option<PathBuf>| match path {
+        None => Ok(None),
+        Some(path) => File::options().create(true).append(true).open(path).map(Some),
+    };
+    let mut report = append(&arguments.report)?;
+    let mut record = append(&arguments.record)?;
+    if let Some(report) = &mut report {
+        report.write_all(b"started\n")?;
+    }
     let descriptors =
         std::fs::read(&arguments.descriptors).map_err(|e| format!("{}: {e}", arguments.descriptors.display()))?;
-    let codec = Protojit::new(&descriptors, &arguments.engine)?;
-    let mut codec: Box<dyn Codec> = match arguments.fault {
-        None => Box::new(codec),
-        Some(fault) => Box::new(Faulty { codec, fault, seen: 0 }),
-    };
-    let mut record = match &arguments.record {
-        None => None,
-        Some(path) => Some(File::options().create(true).append(true).open(path)?),
-    };
+    let mut codec = Faulty { codec: Protojit::new(&descriptors, arguments.engine)?, fault: arguments.fault, seen: 0 };
     let (mut requests, mut responses) = (io::stdin().lock(), io::stdout().lock());
     while let Some(frame) = read_frame(&mut requests)? {
         if let Some(record) = &mut record {
             write_frame(record, &frame)?;
         }
-        let outcome = answer(&mut *codec, &Request::parse(&frame)?);
+        let outcome = answer(&mut codec, &Request::parse(&frame)?);
         write_frame(&mut responses, &outcome.to_bytes())?;
+    }
+    if let Some(report) = &mut report {
+        report.write_all(format!("served {}\n", codec.codec.served()).as_bytes())?;
     }
     Ok(())
 }
