@@ -12,13 +12,14 @@
 //!                                                                        ...  fields
 //! ```
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::memory::map::EntryLayout;
 use crate::memory::slots::Storage;
 use crate::schema::model::{FieldDef, FieldKey, FieldKind, MessageDef, MessageId, Presence, SchemaData};
 
+use super::names::NameTable;
 use super::numbers::NumberTable;
 use super::unit::{Child, UnitRef};
 
@@ -131,6 +132,8 @@ pub struct Layout {
     pub required: Box<[u32]>,
     /// This message, or one that it reaches, has required fields.
     pub reaches_required: bool,
+    /// Name to position in `fields`, made when first asked for.
+    names: OnceLock<NameTable>,
 }
 
 impl Layout {
@@ -154,12 +157,17 @@ impl Layout {
 
     /// The slot of the field with this name. Extensions go by their full name in brackets, `[acme.priority]`.
     pub fn slot_named(&self, name: &str) -> Option<&FieldSlot> {
-        let extension = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
-        self.fields.iter().find(|slot| match (slot.key, extension) {
-            (FieldKey::Field(..), None) => *self.field_def(slot).name == *name,
-            (FieldKey::Extension(id), Some(name)) => *self.schema.extensions[id.index()].full_name == *name,
-            _ => false,
-        })
+        self.names().named(&self.schema, &self.fields, name).map(|at| &self.fields[at as usize])
+    }
+
+    /// The slot of the field that a JSON object calls by this name: its JSON name, or the declared one. Extensions go
+    /// by their full name in brackets.
+    pub fn slot_json_named(&self, name: &str) -> Option<&FieldSlot> {
+        self.names().json_named(&self.schema, &self.fields, name).map(|at| &self.fields[at as usize])
+    }
+
+    fn names(&self) -> &NameTable {
+        self.names.get_or_init(|| NameTable::new(&self.schema, &self.fields))
     }
 
     /// Size of the cold part itself: unknown fields and page pointers.
@@ -208,6 +216,7 @@ impl Layout {
             numbers: NumberTable::new(slots.iter().map(|slot| slot.number)),
             fields: slots.into(),
             reaches_required: !required.is_empty(),
+            names: OnceLock::new(),
             required,
         }
     }

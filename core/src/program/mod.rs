@@ -11,6 +11,7 @@ mod build;
 mod decode;
 mod encode;
 mod layout;
+mod names;
 mod numbers;
 mod ops;
 mod unit;

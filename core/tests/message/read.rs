@@ -251,3 +251,23 @@ fn debug_form() {
     message.set_slot(slot(&wide, "[t.ext_number]"), 10).unwrap();
     assert_eq!(format!("{:?}", message.freeze()), "Wide { [t.ext_number]: 10 }");
 }
+
+#[test]
+fn names() {
+    let (wide, person, optional) = (shape("Wide"), shape("Person"), shape("Optional"));
+    for (shape, declared, json, number) in [
+        (&wide, "late_number", "lateNumber", 200),
+        (&wide, "[t.ext_far]", "[t.ext_far]", 500_000_000),
+        (&person, "name", "name", 1),
+        (&optional, "f_sfixed64", "fSfixed64", 13),
+    ] {
+        assert_eq!(shape.slot_named(declared).unwrap().number, number);
+        assert_eq!(shape.slot_json_named(declared).unwrap().number, number);
+        assert_eq!(shape.slot_json_named(json).unwrap().number, number);
+        assert_eq!(shape.slot_named(json).is_some(), json == declared);
+    }
+    for name in ["", "x", "ext_far", "t.ext_far", "[ext_far]", "[late_number]", "extFar"] {
+        assert!(wide.slot_named(name).is_none() && wide.slot_json_named(name).is_none());
+    }
+    assert!((1..=100).all(|number| wide.slot_named(&format!("f{number}")).unwrap().number == number));
+}
