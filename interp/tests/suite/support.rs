@@ -12,7 +12,7 @@ use protojit_core::memory::slots::{ListSlot, Storage, StrSlot};
 use protojit_core::memory::{Arena, parts};
 use protojit_core::program::{DecodeOptions, DecodeRef, EncodeOptions, EncodeRef, Layout, Programs};
 use protojit_core::schema::Schema;
-use protojit_interp::decode::{Input, decode};
+use protojit_interp::decode::{Input, decode, merge};
 use protojit_interp::encode::{EncodeBuffer, append, encode, encode_to_slice, encoded_len};
 use protojit_interp::presence::is_set;
 
@@ -93,6 +93,21 @@ pub enum Tree {
     Map(BTreeMap<Tree, Tree>),
     /// Fields by number, and the unknown fields' bytes.
     Message(BTreeMap<u32, Tree>, Vec<u8>),
+}
+
+impl Tree {
+    /// The same without the order of unknown fields, which prost-reflect sorts.
+    pub fn unordered(self) -> Tree {
+        match self {
+            Tree::List(elements) => Tree::List(elements.into_iter().map(Tree::unordered).collect()),
+            Tree::Map(entries) => Tree::Map(entries.into_iter().map(|(key, value)| (key, value.unordered())).collect()),
+            Tree::Message(fields, mut unknown) => {
+                unknown.sort_unstable();
+                Tree::Message(fields.into_iter().map(|(number, value)| (number, value.unordered())).collect(), unknown)
+            }
+            value => value,
+        }
+    }
 }
 
 /// Decodes in both ways in, which must agree, and gives the tree.
@@ -248,4 +263,19 @@ pub fn round_trip(decoder: &DecodeRef, encoder: &EncodeRef, bytes: &[u8]) -> Vec
     let root = decode(decoder, bytes, &arena, &Limits::default(), Input::Borrow).unwrap();
     // SAFETY: decoded into the shape that is encoded, and still alive.
     unsafe { encode_all(encoder, root.as_ptr()).unwrap() }
+}
+
+/// Decodes the bytes up to a field's end near `at`, then merges the rest into the same message; `None` where there is no such end.
+pub fn merged(program: &DecodeRef, bytes: &[u8], at: usize) -> Option<Tree> {
+    let (arena, limits) = (Arena::new(), Limits::default());
+    for at in at..bytes.len() {
+        let Ok(root) = decode(program, &bytes[..at], &arena, &limits, Input::Borrow) else { continue };
+        // SAFETY: decoded by this program, and still alive.
+        unsafe {
+            if merge(program, root, &bytes[at..], &arena, &limits, Input::Borrow).is_ok() {
+                return Some(tree(program.shape(), root.as_ptr()));
+            }
+        }
+    }
+    None
 }
