@@ -11,6 +11,8 @@
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+mod coder;
+mod counts;
 mod engine;
 mod message_type;
 mod runtime;

@@ -1,5 +1,6 @@
 //! A message of a registered schema, ready to decode and encode.
 
+use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -7,17 +8,17 @@ use std::sync::{Arc, OnceLock};
 use protojit_core::error::{DecodeError, EncodeError, EncodeErrorKind, FieldPath};
 use protojit_core::memory::{Arena, ArenaFull, Counts, Owner};
 use protojit_core::message::{Message, MessageMut, MessageRef};
-use protojit_core::program::{
-    DecodeOptions, DecodeProgram, DecodeRef, EncodeOptions, EncodeProgram, EncodeRef, Layout, Shape,
-};
+use protojit_core::program::{DecodeOptions, DecodeProgram, EncodeOptions, EncodeProgram, Layout, Shape};
 use protojit_core::schema::MessageDescriptor;
 use protojit_core::schema::model::MessageId;
-use protojit_interp::decode::{self, Input};
+use protojit_interp::decode::{self, COMPILED_CALLS, DISAGREEMENTS, FINISHED_BYTES, INTERPRETED_CALLS, Input};
 use protojit_interp::encode::{self, EncodeBuffer, Target};
 
+use crate::coder::Coder;
+use crate::counts::{EncodeCounts, Event};
 use crate::engine::{CompileMode, Fallback};
 use crate::schema::Schema;
-use crate::trace::{Direction, EngineUsed, ProgramTrace};
+use crate::trace::ProgramTrace;
 
 /// A message of a registered schema with its options, ready to decode and encode. Cheap to clone, `Send + Sync`.
 #[derive(Clone, Debug)]
@@ -28,27 +29,18 @@ pub struct MessageType {
 #[derive(Debug)]
 pub(crate) struct TypeInner {
     message: MessageId,
-    decode: DecodeRef,
+    decode: Coder<DecodeProgram>,
     encode_options: EncodeOptions,
-    encode: OnceLock<EncodeRef>,
-    #[cfg(feature = "jit")]
-    code: OnceLock<Code>,
-    counts: [AtomicU64; Arena::COUNTERS],
+    /// Made and compiled on first use.
+    encode: OnceLock<Coder<EncodeProgram>>,
+    decode_counts: [AtomicU64; Arena::COUNTERS],
+    encode_counts: EncodeCounts,
     schema: Schema,
-}
-
-/// How a type's decode runs.
-#[cfg(feature = "jit")]
-#[derive(Debug)]
-enum Code {
-    /// Through this thunk, into the program's entry.
-    Compiled(protojit_jit::stubs::EntryThunk),
-    Interpreted(Fallback),
 }
 
 impl Owner for TypeInner {
     fn add_counts(&self, counts: &Counts) {
-        for (sum, count) in self.counts.iter().zip(counts) {
+        for (sum, count) in self.decode_counts.iter().zip(counts) {
             sum.fetch_add(*count, Ordering::Relaxed);
         }
     }
@@ -58,148 +50,51 @@ impl TypeInner {
     pub(crate) fn new(schema: Schema, message: MessageId, decode: DecodeOptions, encode: EncodeOptions) -> Arc<Self> {
         Arc::new(TypeInner {
             message,
-            decode: schema.inner().programs.decode(message, decode),
+            decode: Coder::new(schema.inner().programs.decode(message, decode)),
             encode_options: encode,
             encode: OnceLock::new(),
-            #[cfg(feature = "jit")]
-            code: OnceLock::new(),
-            counts: Default::default(),
+            decode_counts: Default::default(),
+            encode_counts: EncodeCounts::default(),
             schema,
         })
     }
 
     pub(crate) fn is(&self, message: MessageId, decode: DecodeOptions, encode: EncodeOptions) -> bool {
-        self.message == message && self.decode.options == decode && self.encode_options == encode
+        self.message == message && self.decode.program.options == decode && self.encode_options == encode
     }
 
-    fn encode_program(&self) -> &EncodeRef {
-        self.encode.get_or_init(|| self.schema.inner().programs.encode(self.message, self.encode_options))
+    #[inline]
+    fn encode(&self) -> &Coder<EncodeProgram> {
+        self.encode.get_or_init(|| Coder::new(self.schema.inner().programs.encode(self.message, self.encode_options)))
     }
 
+    /// The way into compiled decode.
     #[cfg(feature = "jit")]
     #[inline]
-    fn code(&self) -> &Code {
-        self.code.get_or_init(|| self.compile())
+    fn decode_code(&self) -> Result<protojit_jit::stubs::EntryThunk, &Fallback> {
+        // SAFETY: `self.schema` is the programs' schema, kept alive by `self`.
+        unsafe { self.decode.code(self.schema.inner()) }
     }
 
-    #[cfg(feature = "jit")]
-    #[cold]
-    fn compile(&self) -> Code {
+    pub(crate) fn trace(&self, rows: &mut Vec<ProgramTrace>, seen: &mut HashMap<usize, usize>) {
         let schema = self.schema.inner();
-        let compiler = match schema.runtime.inner.compiler() {
-            Ok(compiler) => compiler,
-            Err(fallback) => return Code::Interpreted(fallback.clone()),
-        };
-        // SAFETY: the cache and (through the runtime) the compiler belong to the schema, which `self.schema` keeps
-        // alive; code runs only in decodes of types of this schema.
-        unsafe { schema.code.compile(compiler, &self.decode) };
-        match schema.code.unit(self.decode.unit()) {
-            Some(Ok(_)) => Code::Compiled(compiler.stubs().thunk()),
-            Some(Err(fallback)) => Code::Interpreted(fallback),
-            None => Code::Interpreted(Fallback { reason: "not-compiled", detail: "it was not compiled".to_owned() }),
-        }
-    }
-
-    /// Appends the programs of this type and of what it refers to; `seen` holds what is there already.
-    pub(crate) fn trace(&self, programs: &mut Vec<ProgramTrace>, seen: &mut Vec<*const DecodeProgram>) {
-        let mut pending = vec![self.decode.unit().clone()];
-        // The root comes first, then its unit, then the units it refers to.
-        let first = self.decode.unit().clone();
-        let members = |unit: &Arc<protojit_core::program::Unit<DecodeProgram>>| unit.members().len();
-        let mut order = vec![(first, self.decode.index())];
-        let mut units = Vec::new();
-        while let Some(unit) = pending.pop() {
-            if units.contains(&Arc::as_ptr(&unit)) {
-                continue;
-            }
-            units.push(Arc::as_ptr(&unit));
-            order.extend((0..members(&unit)).map(|at| (unit.clone(), at)));
-            pending.extend(unit.deps().iter().cloned());
-        }
-        for (position, (unit, at)) in order.into_iter().enumerate() {
-            let Some(program) = unit.members().get(at) else { continue };
-            let address: *const DecodeProgram = program;
-            let is_root = position == 0;
-            if seen.contains(&address) {
-                // A type of its own that another one refers to: its calls belong to the row that is there.
-                if is_root && let Some(at) = seen.iter().position(|&other| std::ptr::eq(other, address)) {
-                    self.add_calls(&mut programs[at]);
-                }
-                continue;
-            }
-            seen.push(address);
-            let mut row = self.row(&unit, at, program);
-            if is_root {
-                self.add_calls(&mut row);
-            }
-            programs.push(row);
-        }
-    }
-
-    fn add_calls(&self, row: &mut ProgramTrace) {
+        let at = self.decode.trace(schema, rows, seen);
         let [compiled, interpreted, finished, disagreements] =
-            [0, 1, 2, 3].map(|at: usize| self.counts[at].load(Ordering::Relaxed));
+            [COMPILED_CALLS, INTERPRETED_CALLS, FINISHED_BYTES, DISAGREEMENTS]
+                .map(|at| self.decode_counts[at].load(Ordering::Relaxed));
+        let row = &mut rows[at];
         row.root = true;
         row.compiled_calls += compiled;
         row.interpreted_calls += interpreted;
         row.finished_bytes += finished;
         row.disagreements += disagreements;
-    }
-
-    fn row(
-        &self,
-        unit: &Arc<protojit_core::program::Unit<DecodeProgram>>,
-        at: usize,
-        program: &DecodeProgram,
-    ) -> ProgramTrace {
-        let mut row = ProgramTrace {
-            message: program.schema.message(program.message).full_name.to_string(),
-            direction: Direction::Decode,
-            engine: EngineUsed::Interp,
-            reason: None,
-            detail: None,
-            code_bytes: 0,
-            blocks: 0,
-            helper_calls: 0,
-            compile_micros: 0,
-            root: false,
-            compiled_calls: 0,
-            interpreted_calls: 0,
-            finished_bytes: 0,
-            disagreements: 0,
-        };
-        #[cfg(feature = "jit")]
-        match (self.schema.inner().code.unit(unit), self.code.get()) {
-            (Some(Ok(compiled)), _) => {
-                row.engine = EngineUsed::Jit;
-                if let Some(stats) = compiled.stats().get(at) {
-                    row.code_bytes = stats.code_bytes;
-                    row.blocks = stats.blocks;
-                    row.helper_calls = stats.helper_calls;
-                    row.compile_micros = stats.time.as_micros() as u64;
-                }
-            }
-            (Some(Err(fallback)), _) => {
-                row.reason = Some(fallback.reason);
-                row.detail = Some(fallback.detail);
-            }
-            (None, Some(Code::Interpreted(fallback))) => {
-                row.reason = Some(fallback.reason);
-                row.detail = Some(fallback.detail.clone());
-            }
-            (None, _) => {
-                row.reason = Some("not-yet-compiled");
-                row.detail = Some("it is compiled on first use".to_owned());
-            }
+        if let Some(encode) = self.encode.get() {
+            let at = encode.trace(schema, rows, seen);
+            let row = &mut rows[at];
+            row.root = true;
+            row.compiled_calls += self.encode_counts.sum(Event::Compiled);
+            row.interpreted_calls += self.encode_counts.sum(Event::Interpreted);
         }
-        #[cfg(not(feature = "jit"))]
-        {
-            let _ = (unit, at);
-            let fallback = self.schema.inner().runtime.inner.no_compiler();
-            row.reason = Some(fallback.reason);
-            row.detail = Some(fallback.detail.clone());
-        }
-        row
     }
 }
 
@@ -212,7 +107,8 @@ impl MessageType {
     pub(crate) fn compiled_by_mode(inner: Arc<TypeInner>) -> MessageType {
         #[cfg(feature = "jit")]
         if inner.schema.runtime().inner.options.mode == CompileMode::Eager {
-            inner.code();
+            // An error is kept, and shows in the trace.
+            let _ = inner.decode_code();
         }
         #[cfg(not(feature = "jit"))]
         let _ = CompileMode::Eager;
@@ -226,7 +122,7 @@ impl MessageType {
 
     /// The same message with other encode options.
     pub fn with_encode_options(&self, options: EncodeOptions) -> MessageType {
-        self.inner.schema.message_type_by_id(self.inner.message, self.inner.decode.options, options)
+        self.inner.schema.message_type_by_id(self.inner.message, self.inner.decode.program.options, options)
     }
 
     /// The schema.
@@ -246,7 +142,7 @@ impl MessageType {
 
     /// The shape that it decodes into: all fields, known extensions included. Field handles are resolved on it.
     pub fn shape(&self) -> &Shape {
-        self.inner.decode.shape()
+        self.inner.decode.program.shape()
     }
 
     /// Whether decoding runs compiled code. Compiles in lazy mode.
@@ -255,10 +151,7 @@ impl MessageType {
     /// Why it does not.
     pub fn is_compiled(&self) -> Result<(), Fallback> {
         #[cfg(feature = "jit")]
-        return match self.inner.code() {
-            Code::Compiled(_) => Ok(()),
-            Code::Interpreted(fallback) => Err(fallback.clone()),
-        };
+        return self.inner.decode_code().map(drop).map_err(Clone::clone);
         #[cfg(not(feature = "jit"))]
         Err(self.inner.schema.runtime().inner.no_compiler().clone())
     }
@@ -305,10 +198,10 @@ impl MessageType {
     #[inline]
     unsafe fn root(&self, input: &[u8], arena: &Arena, mode: Input) -> Result<NonNull<u8>, DecodeError> {
         arena.pin(&self.inner);
-        let program: &DecodeProgram = &self.inner.decode;
+        let program: &DecodeProgram = &self.inner.decode.program;
         let limits = &self.inner.schema.runtime().inner.options.limits;
         #[cfg(feature = "jit")]
-        if let Code::Compiled(thunk) = self.inner.code() {
+        if let Ok(thunk) = self.inner.decode_code() {
             let entry = program.entry.load(Ordering::Acquire);
             let frame = |_: &DecodeProgram, p, limit, message, ctx: &mut decode::DecodeCtx| {
                 let depth = u64::from(ctx.depth);
@@ -391,8 +284,25 @@ impl MessageType {
             let path = FieldPath::new(self.shape().schema.clone(), inner.message, Vec::new());
             return Err(EncodeError::new(EncodeErrorKind::WrongType, path));
         }
-        let program: &EncodeProgram = inner.encode_program();
+        let coder = inner.encode();
+        let program: &EncodeProgram = &coder.program;
         let message = message.as_ptr();
+        #[cfg(feature = "jit")]
+        // SAFETY: `inner.schema` is the program's schema, kept alive by `self`.
+        if let Ok(thunk) = unsafe { coder.code(inner.schema.inner()) } {
+            inner.encode_counts.count(Event::Compiled);
+            let entry = program.entry.load(Ordering::Acquire);
+            let frame = |_: &EncodeProgram, message, at, ctx: &mut encode::EncodeCtx| {
+                let depth = u64::from(ctx.depth);
+                // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a live
+                // message and the context's position.
+                unsafe { thunk(ctx, at, message, depth, entry) }
+            };
+            // SAFETY: a live message of the program's layout, by the check above; compiled code keeps what the
+            // interpreter promises.
+            return unsafe { encode::encode_with(frame, program, message, target, limits) };
+        }
+        inner.encode_counts.count(Event::Interpreted);
         // SAFETY: a live message of the program's layout, by the check above.
         unsafe {
             match target {

@@ -31,7 +31,9 @@ pub struct Schema {
 pub(crate) struct SchemaInner {
     // Compiled code goes first when this is dropped; the runtime, which owns the arena, last.
     #[cfg(feature = "jit")]
-    pub(crate) code: crate::trace::CodeCache,
+    pub(crate) decode_code: crate::trace::CodeCache<protojit_core::program::DecodeProgram>,
+    #[cfg(feature = "jit")]
+    pub(crate) encode_code: crate::trace::CodeCache<protojit_core::program::EncodeProgram>,
     pub(crate) types: Mutex<Vec<std::sync::Weak<TypeInner>>>,
     pub(crate) programs: Programs,
     pub(crate) descriptors: Descriptors,
@@ -43,7 +45,9 @@ impl Schema {
         Schema {
             inner: Arc::new(SchemaInner {
                 #[cfg(feature = "jit")]
-                code: Default::default(),
+                decode_code: Default::default(),
+                #[cfg(feature = "jit")]
+                encode_code: Default::default(),
                 types: Mutex::default(),
                 programs: Programs::new(descriptors.shared().clone()),
                 descriptors,

@@ -3,8 +3,10 @@
 #[cfg(feature = "jit")]
 pub(crate) use cache::CodeCache;
 
+use std::collections::HashMap;
 use std::sync::{PoisonError, Weak};
 
+use crate::engine::Fallback;
 use crate::runtime::Runtime;
 
 /// What a runtime compiled and ran. A snapshot; arenas pass their counts on when they are reset (now and then) or
@@ -88,6 +90,32 @@ pub struct ProgramTrace {
     pub disagreements: u64,
 }
 
+impl ProgramTrace {
+    pub(crate) fn new(message: &str, direction: Direction) -> ProgramTrace {
+        ProgramTrace {
+            message: message.to_owned(),
+            direction,
+            engine: EngineUsed::Interp,
+            reason: None,
+            detail: None,
+            code_bytes: 0,
+            blocks: 0,
+            helper_calls: 0,
+            compile_micros: 0,
+            root: false,
+            compiled_calls: 0,
+            interpreted_calls: 0,
+            finished_bytes: 0,
+            disagreements: 0,
+        }
+    }
+
+    pub(crate) fn fall_back(&mut self, fallback: &Fallback) {
+        self.reason = Some(fallback.reason);
+        self.detail = Some(fallback.detail.clone());
+    }
+}
+
 impl Trace {
     /// Programs that run on compiled code.
     pub fn compiled(&self) -> impl Iterator<Item = &ProgramTrace> {
@@ -106,7 +134,7 @@ impl Trace {
         for schema in runtime.live_schemas() {
             let types = schema.types.lock().unwrap_or_else(PoisonError::into_inner);
             let types: Vec<_> = types.iter().filter_map(Weak::upgrade).collect();
-            let mut seen = Vec::new();
+            let mut seen = HashMap::new();
             for found in types {
                 found.trace(&mut programs, &mut seen);
             }
@@ -132,25 +160,39 @@ mod cache {
     use std::collections::HashMap;
     use std::sync::{Arc, Mutex, PoisonError};
 
-    use protojit_core::program::{DecodeProgram, DecodeRef, Unit};
-    use protojit_jit::compile::{CompiledUnit, Compiler};
+    use protojit_core::program::{Unit, UnitRef};
+    use protojit_jit::compile::{CompiledUnit, Compiler, Program};
 
     use crate::engine::Fallback;
 
     type Address = usize;
 
-    /// The compiled units of one schema.
-    #[derive(Debug, Default)]
-    pub(crate) struct CodeCache {
-        units: Mutex<HashMap<Address, Result<Arc<CompiledUnit>, Fallback>>>,
+    /// What became of a unit.
+    pub(crate) type Outcome<P> = Result<Arc<CompiledUnit<P>>, Fallback>;
+
+    /// The compiled units of one schema in one direction.
+    pub(crate) struct CodeCache<P: Program> {
+        units: Mutex<HashMap<Address, Outcome<P>>>,
     }
 
-    impl CodeCache {
+    impl<P: Program> Default for CodeCache<P> {
+        fn default() -> Self {
+            CodeCache { units: Mutex::default() }
+        }
+    }
+
+    impl<P: Program> std::fmt::Debug for CodeCache<P> {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.debug_struct("CodeCache").finish_non_exhaustive()
+        }
+    }
+
+    impl<P: Program> CodeCache<P> {
         /// Compiles a program's unit and all that it refers to, as far as that was not done before.
         ///
         /// # Safety
         /// The caller keeps `compiler` alive as long as this cache, and this cache as long as any of its code runs.
-        pub(crate) unsafe fn compile(&self, compiler: &Compiler, root: &DecodeRef) {
+        pub(crate) unsafe fn compile(&self, compiler: &Compiler, root: &UnitRef<P>) -> Outcome<P> {
             let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
             // Children before parents, without recursion: chains can be long.
             let mut pending = vec![(root.unit().clone(), false)];
@@ -165,25 +207,23 @@ mod cache {
                 }
                 // SAFETY: the caller keeps the compiler alive as long as this cache, which owns the unit.
                 let compiled = unsafe { compiler.compile(&unit) }.map(Arc::new).map_err(|error| {
-                    let message = unit
-                        .members()
-                        .first()
-                        .map(|program| program.schema.message(program.message).full_name.to_string());
+                    let message = unit.members().first().map(P::message_name);
                     tracing::warn!(message, reason = error.reason(), %error, "a message type is interpreted");
                     Fallback { reason: error.reason(), detail: error.to_string() }
                 });
                 units.insert(address(&unit), compiled);
             }
+            units[&address(root.unit())].clone()
         }
 
         /// What became of a program's unit, `None` if it was never asked for.
-        pub(crate) fn unit(&self, unit: &Arc<Unit<DecodeProgram>>) -> Option<Result<Arc<CompiledUnit>, Fallback>> {
+        pub(crate) fn unit(&self, unit: &Arc<Unit<P>>) -> Option<Outcome<P>> {
             let units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
             units.get(&address(unit)).cloned()
         }
     }
 
-    fn address(unit: &Arc<Unit<DecodeProgram>>) -> Address {
+    fn address<P>(unit: &Arc<Unit<P>>) -> Address {
         Arc::as_ptr(unit).addr()
     }
 }

@@ -9,9 +9,10 @@ use protojit_core::error::DecodeErrorKind;
 use protojit_core::memory::alloc::Alloc;
 use protojit_core::memory::list;
 use protojit_core::memory::slots::ListSlot;
-use protojit_core::program::DecodeProgram;
+use protojit_core::program::{DecodeProgram, EncodeProgram};
 use protojit_core::wire::{self, WireType};
 use protojit_interp::decode::{DecodeCtx, decode_field, decode_frame, decode_next};
+use protojit_interp::encode::{EncodeCtx, encode_field, encode_frame, unknown_fields};
 
 /// The rest of a frame, from `p` on, by the interpreter. Also called where `p` has passed the limit.
 ///
@@ -156,4 +157,88 @@ pub unsafe extern "C" fn varint(ctx: *mut DecodeCtx, p: *const u8) {
         }
         None => ctx.fail(DecodeErrorKind::MalformedVarint, p),
     };
+}
+
+/// A whole message by the interpreter, for an encode program without compiled code.
+///
+/// # Safety
+/// Called by compiled code: all pointers belong to the running encode.
+pub unsafe extern "C" fn interpret_encode(
+    ctx: *mut EncodeCtx,
+    program: *const EncodeProgram,
+    at: *mut u8,
+    message: *const u8,
+    depth: u64,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    let (ctx, program) = unsafe { (&mut *ctx, &*program) };
+    ctx.depth = depth as u32;
+    ctx.interpreted_calls += 1;
+    // SAFETY: the caller's promise.
+    unsafe { encode_frame(program, message, at, ctx) }
+}
+
+/// One field by the interpreter. Gives the new position, or null.
+///
+/// # Safety
+/// As [`interpret_encode`]; `op` is a position in the program's operations.
+pub unsafe extern "C" fn encode_one(
+    ctx: *mut EncodeCtx,
+    program: *const EncodeProgram,
+    op: u64,
+    message: *const u8,
+    at: *mut u8,
+    depth: u64,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    let (ctx, program) = unsafe { (&mut *ctx, &*program) };
+    ctx.depth = depth as u32;
+    // SAFETY: the caller's promise.
+    unsafe { encode_field(program, &program.ops[op as usize], message, at, ctx) }
+}
+
+/// Makes room. Answers the new position, or null.
+///
+/// # Safety
+/// As [`interpret_encode`].
+pub unsafe extern "C" fn encode_room(ctx: *mut EncodeCtx, at: *mut u8, bytes: u64) {
+    // SAFETY: the caller's promise.
+    let ctx = unsafe { &mut *ctx };
+    // SAFETY: the caller's promise.
+    ctx.answer = unsafe { ctx.grow(at, bytes as usize) };
+}
+
+/// Writes the unknown fields. Answers the new position, or null.
+///
+/// # Safety
+/// As [`interpret_encode`].
+pub unsafe extern "C" fn encode_unknown(ctx: *mut EncodeCtx, message: *const u8, at: *mut u8) {
+    // SAFETY: the caller's promise.
+    let ctx = unsafe { &mut *ctx };
+    // SAFETY: the caller's promise.
+    ctx.answer = unsafe { unknown_fields(message, at, ctx) };
+}
+
+/// Writes a varint of any length. Answers the new position.
+///
+/// # Safety
+/// As [`interpret_encode`]; there is room for ten bytes before `at`.
+pub unsafe extern "C" fn encode_varint(ctx: *mut EncodeCtx, at: *mut u8, value: u64) {
+    let mut bytes = [0; wire::MAX_VARINT_LEN];
+    let len = wire::write_varint(value, &mut bytes);
+    let at = at.wrapping_sub(len);
+    // SAFETY: the caller's promise.
+    unsafe {
+        at.copy_from_nonoverlapping(bytes.as_ptr(), len);
+        (*ctx).answer = at;
+    }
+}
+
+/// Copies bytes.
+///
+/// # Safety
+/// As [`interpret_encode`]; as for [`std::ptr::copy_nonoverlapping`].
+pub unsafe extern "C" fn copy(_ctx: *mut EncodeCtx, from: *const u8, to: *mut u8, len: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { to.copy_from_nonoverlapping(from, len as usize) };
 }

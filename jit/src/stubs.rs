@@ -11,6 +11,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module};
 use protojit_core::program::DecodeProgram;
 use protojit_interp::decode::context::DecodeCtx;
+use protojit_interp::encode::EncodeCtx;
 
 use crate::JitError;
 use crate::helpers;
@@ -18,6 +19,9 @@ use crate::mcode::{CodeUnit, MachineCodeArena, Symbols, UnitBuilder};
 
 /// Calls compiled code: `(context, p, limit, message, depth, entry)`.
 pub type EntryThunk = unsafe extern "C" fn(*mut DecodeCtx, *const u8, *const u8, *mut u8, u64, *const ()) -> *const u8;
+
+/// Calls compiled encode: `(context, at, message, depth, entry)`.
+pub type EncodeThunk = unsafe extern "C" fn(*mut EncodeCtx, *mut u8, *const u8, u64, *const ()) -> *mut u8;
 
 /// A helper behind a register-saving stub.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,11 +36,29 @@ pub enum Saving {
     Utf8,
     /// [`helpers::varint`]: p.
     Varint,
+    /// [`helpers::encode_room`]: position, bytes.
+    EncodeRoom,
+    /// [`helpers::encode_unknown`]: message, position.
+    EncodeUnknown,
+    /// [`helpers::encode_varint`]: position, value.
+    EncodeVarint,
+    /// [`helpers::copy`]: source, target, length.
+    Copy,
 }
 
 impl Saving {
     /// All of them.
-    pub const ALL: [Saving; 5] = [Saving::Step, Saving::Grow, Saving::Alloc, Saving::Utf8, Saving::Varint];
+    pub const ALL: [Saving; 9] = [
+        Saving::Step,
+        Saving::Grow,
+        Saving::Alloc,
+        Saving::Utf8,
+        Saving::Varint,
+        Saving::EncodeRoom,
+        Saving::EncodeUnknown,
+        Saving::EncodeVarint,
+        Saving::Copy,
+    ];
 
     /// The symbol that units import.
     pub const fn name(self) -> &'static str {
@@ -46,6 +68,10 @@ impl Saving {
             Saving::Alloc => "stub_alloc",
             Saving::Utf8 => "stub_utf8",
             Saving::Varint => "stub_varint",
+            Saving::EncodeRoom => "stub_encode_room",
+            Saving::EncodeUnknown => "stub_encode_unknown",
+            Saving::EncodeVarint => "stub_encode_varint",
+            Saving::Copy => "stub_copy",
         }
     }
 
@@ -53,7 +79,8 @@ impl Saving {
     pub const fn arity(self) -> usize {
         match self {
             Saving::Step => 5,
-            Saving::Grow | Saving::Utf8 => 2,
+            Saving::Copy => 3,
+            Saving::Grow | Saving::Utf8 | Saving::EncodeRoom | Saving::EncodeUnknown | Saving::EncodeVarint => 2,
             Saving::Alloc | Saving::Varint => 1,
         }
     }
@@ -65,6 +92,10 @@ impl Saving {
             Saving::Alloc => helpers::alloc as *const u8,
             Saving::Utf8 => helpers::utf8 as *const u8,
             Saving::Varint => helpers::varint as *const u8,
+            Saving::EncodeRoom => helpers::encode_room as *const u8,
+            Saving::EncodeUnknown => helpers::encode_unknown as *const u8,
+            Saving::EncodeVarint => helpers::encode_varint as *const u8,
+            Saving::Copy => helpers::copy as *const u8,
         }
     }
 
@@ -82,6 +113,8 @@ pub struct Stubs {
     code: CodeUnit,
     thunk: EntryThunk,
     shim: *const (),
+    encode_thunk: EncodeThunk,
+    encode_shim: *const (),
     symbols: Symbols,
 }
 
@@ -102,8 +135,10 @@ impl Stubs {
         for stub in Saving::ALL {
             saving.push((stub.name(), saving_stub(&mut unit, stub, call)?));
         }
-        let thunk = entry_thunk(&mut unit, call)?;
-        let shim = interpreter_shim(&mut unit, call)?;
+        let thunk = entry_thunk(&mut unit, "thunk", 4, call)?;
+        let shim = interpreter_shim(&mut unit, "shim", helpers::interpret as *const u8, 5, call)?;
+        let encode_thunk = entry_thunk(&mut unit, "encode_thunk", 3, call)?;
+        let encode_shim = interpreter_shim(&mut unit, "encode_shim", helpers::interpret_encode as *const u8, 4, call)?;
         let code = unit.seal()?;
         let address = |id| code.address(id).ok_or_else(|| JitError::Host("a stub has no address".to_owned()));
         let symbols: Vec<_> =
@@ -111,7 +146,16 @@ impl Stubs {
         // SAFETY: the thunk was compiled with this very signature in the platform's C convention, and lives as long
         // as `code`, beside which it is stored.
         let thunk_fn = unsafe { std::mem::transmute::<*const u8, EntryThunk>(address(thunk)?) };
-        Ok(Stubs { thunk: thunk_fn, shim: address(shim)?.cast(), symbols: Symbols::new(symbols), code })
+        // SAFETY: as above.
+        let encode_thunk_fn = unsafe { std::mem::transmute::<*const u8, EncodeThunk>(address(encode_thunk)?) };
+        Ok(Stubs {
+            thunk: thunk_fn,
+            shim: address(shim)?.cast(),
+            encode_thunk: encode_thunk_fn,
+            encode_shim: address(encode_shim)?.cast(),
+            symbols: Symbols::new(symbols),
+            code,
+        })
     }
 
     /// The entry thunk.
@@ -122,6 +166,16 @@ impl Stubs {
     /// The interpreter shim, for the entry slots of programs without compiled code.
     pub fn shim(&self) -> *const () {
         self.shim
+    }
+
+    /// The entry thunk of encode.
+    pub fn encode_thunk(&self) -> EncodeThunk {
+        self.encode_thunk
+    }
+
+    /// The interpreter shim of encode.
+    pub fn encode_shim(&self) -> *const () {
+        self.encode_shim
     }
 
     /// The names that units import.
@@ -176,25 +230,34 @@ fn saving_stub(unit: &mut UnitBuilder, stub: Saving, call: CallConv) -> Result<F
     })
 }
 
-fn entry_thunk(unit: &mut UnitBuilder, call: CallConv) -> Result<FuncId, JitError> {
-    define(unit, "thunk", c_signature(call, 6, 1), |builder, params| {
-        let signature = builder.import_signature(c_signature(call, 4, 1));
+/// `(context, arguments..., entry)`, of which `arguments` go to the entry.
+fn entry_thunk(unit: &mut UnitBuilder, name: &str, arguments: usize, call: CallConv) -> Result<FuncId, JitError> {
+    define(unit, name, c_signature(call, arguments + 2, 1), |builder, params| {
+        let signature = builder.import_signature(c_signature(call, arguments, 1));
         let old = builder.ins().get_pinned_reg(types::I64);
         builder.ins().set_pinned_reg(params[0]);
-        let call = builder.ins().call_indirect(signature, params[5], &params[1..5]);
+        let call = builder.ins().call_indirect(signature, params[arguments + 1], &params[1..=arguments]);
         let result = builder.inst_results(call)[0];
         builder.ins().set_pinned_reg(old);
         builder.ins().return_(&[result]);
     })
 }
 
-fn interpreter_shim(unit: &mut UnitBuilder, call: CallConv) -> Result<FuncId, JitError> {
-    define(unit, "shim", c_signature(call, 5, 1), |builder, params| {
-        let &[p, limit, message, depth, program] = params else { return };
-        let signature = builder.import_signature(c_signature(call, 6, 1));
-        let callee = builder.ins().iconst(types::I64, helpers::interpret as *const u8 as i64);
+/// `(arguments..., program)`, as compiled callers call it: the helper gets the context and the program first.
+fn interpreter_shim(
+    unit: &mut UnitBuilder,
+    name: &str,
+    helper: *const u8,
+    params: usize,
+    call: CallConv,
+) -> Result<FuncId, JitError> {
+    define(unit, name, c_signature(call, params, 1), |builder, values| {
+        let signature = builder.import_signature(c_signature(call, params + 1, 1));
+        let callee = builder.ins().iconst(types::I64, helper as i64);
         let ctx = builder.ins().get_pinned_reg(types::I64);
-        let call = builder.ins().call_indirect(signature, callee, &[ctx, program, p, limit, message, depth]);
+        let arguments: Vec<_> =
+            [ctx, values[params - 1]].into_iter().chain(values[..params - 1].iter().copied()).collect();
+        let call = builder.ins().call_indirect(signature, callee, &arguments);
         let result = builder.inst_results(call)[0];
         builder.ins().return_(&[result]);
     })

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use prost::Message as _;
-use protojit_core::program::{DecodeOptions, Programs};
+use protojit_core::program::{DecodeOptions, EncodeOptions, Programs};
 use protojit_core::schema::Schema;
 use protojit_jit::compile::{Compiler, clif};
 use protojit_jit::mcode::MachineCodeArena;
@@ -28,6 +28,13 @@ fn every_message_of_the_examples_compiles() {
             for stats in unit.stats() {
                 println!("{}: {stats:?}", message.full_name());
                 assert!(stats.code_bytes > 0);
+            }
+            let program = programs.encode(message.id(), EncodeOptions::default());
+            assert!(clif(program.unit(), program.index()).unwrap().contains("brif"));
+            // SAFETY: as above.
+            let unit = unsafe { compiler.compile(program.unit()) }.unwrap();
+            for stats in unit.stats() {
+                println!("{} encode: {stats:?}", message.full_name());
             }
         }
     }

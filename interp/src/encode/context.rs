@@ -56,6 +56,8 @@ pub struct EncodeCtx {
     pub depth: u32,
     /// The largest message.
     pub max_bytes: usize,
+    /// Messages that compiled code handed to the interpreter because a program had no compiled code.
+    pub interpreted_calls: u64,
     /// Whose spare room this is; null where it cannot grow.
     vec: *mut Vec<u8>,
     /// The first error.
@@ -78,6 +80,7 @@ impl EncodeCtx {
             answer: std::ptr::null_mut(),
             depth: limits.depth(),
             max_bytes: limits.max_message_bytes.min(i32::MAX as usize),
+            interpreted_calls: 0,
             vec: std::ptr::null_mut(),
             error: None,
             path: Vec::new(),

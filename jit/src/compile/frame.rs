@@ -1,23 +1,16 @@
 //! The function of one program: set-up, dispatch and ends.
 
-use std::time::Instant;
-
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, Function, InstBuilder, JumpTableData, UserFuncName, Value, types};
-use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetFrontendConfig};
+use cranelift_codegen::ir::{Block, Function, InstBuilder, JumpTableData, Value, types};
+use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
-use cranelift_module::{FuncId, Linkage, Module};
-use hashbrown::HashMap;
 use protojit_core::memory::slots::Storage;
 use protojit_core::program::{Cardinality, DecodeOp, DecodeProgram, SlotPresence};
 use protojit_core::wire::{WireType, tag};
 use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
 
-use super::FunctionStats;
 use super::code::{Code, MEM, Names, arguments, c_signature};
-use crate::JitError;
 use crate::helpers;
-use crate::mcode::UnitBuilder;
 use crate::stubs::Saving;
 
 /// Offsets of the context's fields.
@@ -35,52 +28,8 @@ pub(super) mod ctx {
     pub const ANSWER_VALUE: i32 = offset_of!(DecodeCtx, answer_value) as i32;
 }
 
-/// Defines one function per program.
-pub(super) fn define_unit(
-    unit: &mut UnitBuilder,
-    programs: &[DecodeProgram],
-) -> Result<(Vec<FuncId>, Vec<FunctionStats>), JitError> {
-    let call = unit.isa().default_call_conv();
-    let mut names = Names { programs: HashMap::new(), stubs: Vec::new() };
-    for stub in Saving::ALL {
-        names.stubs.push(unit.declare_function(stub.name(), Linkage::Import, &stub.signature())?.as_u32());
-    }
-    let mut ids = Vec::new();
-    for (at, program) in programs.iter().enumerate() {
-        let id = unit.declare_function(&format!("decode_{at}"), Linkage::Export, &c_signature(call, 4))?;
-        names.programs.insert(std::ptr::from_ref(program).addr(), id.as_u32());
-        ids.push(id);
-    }
-    let config = unit.target_config();
-    let (mut scratch, mut stats) = (FunctionBuilderContext::new(), Vec::new());
-    for (program, &id) in programs.iter().zip(&ids) {
-        let started = Instant::now();
-        let mut context = unit.make_context();
-        let helper_calls = build(&mut context.func, &mut scratch, program, &names, call, config);
-        let blocks = context.func.layout.blocks().count();
-        unit.define_function(id, &mut context)?;
-        let code_bytes = context.compiled_code().map_or(0, |code| code.code_buffer().len());
-        stats.push(FunctionStats { code_bytes, blocks, helper_calls, time: started.elapsed() });
-    }
-    Ok((ids, stats))
-}
-
-/// The function of the program at `at`, as text.
-pub(super) fn function_text(isa: &OwnedTargetIsa, programs: &[DecodeProgram], at: usize) -> String {
-    let stubs = (0..Saving::ALL.len() as u32).collect::<Vec<_>>();
-    let first = stubs.len() as u32;
-    let names = Names {
-        programs: programs.iter().map(|program| std::ptr::from_ref(program).addr()).zip(first..).collect(),
-        stubs,
-    };
-    let mut function = Function::new();
-    let Some(program) = programs.get(at) else { return String::new() };
-    let mut scratch = FunctionBuilderContext::new();
-    build(&mut function, &mut scratch, program, &names, isa.default_call_conv(), isa.frontend_config());
-    function.display().to_string()
-}
-
-fn build(
+/// Builds the function of a program; gives the number of helper calls.
+pub(super) fn build(
     function: &mut Function,
     scratch: &mut FunctionBuilderContext,
     program: &DecodeProgram,
@@ -88,7 +37,6 @@ fn build(
     call: CallConv,
     config: TargetFrontendConfig,
 ) -> usize {
-    function.name = UserFuncName::user(0, 0);
     function.signature = c_signature(call, 4);
     let mut builder = FunctionBuilder::new(function, scratch);
     let entry = builder.create_block();

@@ -1,4 +1,4 @@
-//! From decode programs to machine code.
+//! From programs to machine code.
 //!
 //! One function per program, one unit per strongly connected component of programs. A function has a *handler* block
 //! per field. Handlers end with the limit check and a comparison with the tag expected next (the same field again
@@ -6,10 +6,10 @@
 //! (long varints, text that is not ASCII, growing lists, unknown fields, maps) leaves through stubs that preserve all
 //! registers, so that the hot path holds everything in registers.
 //!
-//! * [`frame`](self) sets up a function, its dispatch and its ends; [`values`](self) reads varints, lengths and text;
-//!   [`fields`](self) is the handlers.
+//! `frame` sets up a decode function, its dispatch and its ends; `values` reads varints, lengths and text; `fields` is the
+//! handlers. `encode` is the whole of an encode function. `code` is what both are built with.
 //!
-//! # Positions and limits
+//! # Positions and limits of decode
 //!
 //! `limit` is where the frame ends; lengths are checked against it. Dispatch compares with `edge`, the smaller of
 //! `limit` and the context's `safe`: behind every position below `edge` at least
@@ -18,24 +18,117 @@
 //! the next tag. A frame that reaches `safe` before its limit is finished by the interpreter.
 
 mod code;
+mod encode;
 mod fields;
 mod frame;
 mod values;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, Instant};
 
-use cranelift_codegen::isa::OwnedTargetIsa;
-use cranelift_module::FuncId;
-use protojit_core::program::{DecodeProgram, Unit};
+use cranelift_codegen::ir::Function;
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetFrontendConfig};
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_module::{FuncId, Linkage, Module};
+use protojit_core::program::{DecodeProgram, EncodeProgram, Unit};
 
+use self::code::{Names, c_signature};
 use crate::JitError;
 use crate::mcode::{CodeUnit, MachineCodeArena, UnitBuilder};
-use crate::stubs::Stubs;
+use crate::stubs::{Saving, Stubs};
 
 /// Messages with more fields than this are interpreted: compile time grows with the number of fields.
 pub const DEFAULT_FIELD_BOUND: usize = 4096;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for protojit_core::program::DecodeProgram {}
+    impl Sealed for protojit_core::program::EncodeProgram {}
+}
+
+/// What can be compiled: decode and encode programs.
+pub trait Program: sealed::Sealed + Send + Sync + Sized + 'static {
+    /// Parameters of a function, besides the context.
+    #[doc(hidden)]
+    const PARAMS: usize;
+
+    /// The slot that callers in other units go through.
+    #[doc(hidden)]
+    fn entry(&self) -> &AtomicPtr<()>;
+
+    /// Number of operations.
+    #[doc(hidden)]
+    fn fields(&self) -> usize;
+
+    /// Full name of the message.
+    fn message_name(&self) -> &str;
+
+    /// What stands in the entry slot of a program without compiled code.
+    #[doc(hidden)]
+    fn shim(stubs: &Stubs) -> *const ();
+
+    #[doc(hidden)]
+    fn build(&self, site: Site<'_>) -> usize;
+}
+
+/// Where a function is built.
+#[doc(hidden)]
+pub struct Site<'s> {
+    function: &'s mut Function,
+    scratch: &'s mut FunctionBuilderContext,
+    names: &'s Names,
+    call: CallConv,
+    config: TargetFrontendConfig,
+}
+
+impl Program for DecodeProgram {
+    const PARAMS: usize = 4;
+
+    fn entry(&self) -> &AtomicPtr<()> {
+        &self.entry
+    }
+
+    fn fields(&self) -> usize {
+        self.ops.len()
+    }
+
+    fn message_name(&self) -> &str {
+        &self.schema.message(self.message).full_name
+    }
+
+    fn shim(stubs: &Stubs) -> *const () {
+        stubs.shim()
+    }
+
+    fn build(&self, site: Site<'_>) -> usize {
+        frame::build(site.function, site.scratch, self, site.names, site.call, site.config)
+    }
+}
+
+impl Program for EncodeProgram {
+    const PARAMS: usize = 3;
+
+    fn entry(&self) -> &AtomicPtr<()> {
+        &self.entry
+    }
+
+    fn fields(&self) -> usize {
+        self.ops.len()
+    }
+
+    fn message_name(&self) -> &str {
+        &self.schema.message(self.message).full_name
+    }
+
+    fn shim(stubs: &Stubs) -> *const () {
+        stubs.encode_shim()
+    }
+
+    fn build(&self, site: Site<'_>) -> usize {
+        encode::build(site.function, site.scratch, self, site.names, site.call, site.config)
+    }
+}
 
 /// Compiles units into one arena.
 pub struct Compiler {
@@ -60,8 +153,8 @@ pub struct FunctionStats {
 }
 
 /// The compiled code of one unit of programs. Its entries stay published until it is dropped.
-pub struct CompiledUnit {
-    programs: Arc<Unit<DecodeProgram>>,
+pub struct CompiledUnit<P: Program> {
+    programs: Arc<Unit<P>>,
     stats: Vec<FunctionStats>,
     seal_time: Duration,
     shim: *const (),
@@ -71,9 +164,9 @@ pub struct CompiledUnit {
 
 // SAFETY: `shim` is the address of code that outlives every unit (kept by the `Compiler` that the owner holds); the
 // rest is `Send + Sync` by itself.
-unsafe impl Send for CompiledUnit {}
+unsafe impl<P: Program> Send for CompiledUnit<P> {}
 // SAFETY: as above.
-unsafe impl Sync for CompiledUnit {}
+unsafe impl<P: Program> Sync for CompiledUnit<P> {}
 
 impl Compiler {
     /// A compiler for this host. Compiles the stubs.
@@ -112,40 +205,71 @@ impl Compiler {
     /// # Safety
     /// The caller keeps this compiler alive as long as the unit, and the unit as long as any code that calls it:
     /// its own callers and the compiled units of other programs that refer to these.
-    pub unsafe fn compile(&self, programs: &Arc<Unit<DecodeProgram>>) -> Result<CompiledUnit, JitError> {
+    pub unsafe fn compile<P: Program>(&self, programs: &Arc<Unit<P>>) -> Result<CompiledUnit<P>, JitError> {
         for program in programs.members() {
-            if program.ops.len() > self.field_bound {
-                return Err(JitError::TooLarge { fields: program.ops.len(), bound: self.field_bound });
+            if program.fields() > self.field_bound {
+                return Err(JitError::TooLarge { fields: program.fields(), bound: self.field_bound });
             }
         }
+        let shim = P::shim(&self.stubs);
         for callee in programs.deps().iter().flat_map(|dep| dep.members()) {
             // A callee that was compiled meanwhile keeps its entry.
-            let _ = callee.entry.compare_exchange(
+            let _ = callee.entry().compare_exchange(
                 std::ptr::null_mut(),
-                self.stubs.shim().cast_mut(),
+                shim.cast_mut(),
                 Ordering::Release,
                 Ordering::Relaxed,
             );
         }
         let mut unit = UnitBuilder::new(&self.arena, self.isa.clone(), self.stubs.symbols())?;
-        let (functions, stats) = frame::define_unit(&mut unit, programs.members())?;
+        let (functions, stats) = define_unit(&mut unit, programs.members())?;
         let started = Instant::now();
         let code = unit.seal()?;
         let seal_time = started.elapsed();
-        let compiled =
-            CompiledUnit { programs: programs.clone(), stats, seal_time, shim: self.stubs.shim(), code, functions };
+        let compiled = CompiledUnit { programs: programs.clone(), stats, seal_time, shim, code, functions };
         for (program, &id) in programs.members().iter().zip(&compiled.functions) {
             if let Some(address) = compiled.code.address(id) {
-                program.entry.store(address.cast_mut().cast(), Ordering::Release);
+                program.entry().store(address.cast_mut().cast(), Ordering::Release);
             }
         }
         Ok(compiled)
     }
 }
 
-impl CompiledUnit {
+/// Defines one function per program.
+fn define_unit<P: Program>(
+    unit: &mut UnitBuilder,
+    programs: &[P],
+) -> Result<(Vec<FuncId>, Vec<FunctionStats>), JitError> {
+    let call = unit.isa().default_call_conv();
+    let mut names = Names { programs: Default::default(), stubs: Vec::new() };
+    for stub in Saving::ALL {
+        names.stubs.push(unit.declare_function(stub.name(), Linkage::Import, &stub.signature())?.as_u32());
+    }
+    let mut ids = Vec::new();
+    for (at, program) in programs.iter().enumerate() {
+        let id = unit.declare_function(&format!("program_{at}"), Linkage::Export, &c_signature(call, P::PARAMS))?;
+        names.programs.insert(std::ptr::from_ref(program).addr(), id.as_u32());
+        ids.push(id);
+    }
+    let config = unit.target_config();
+    let (mut scratch, mut stats) = (FunctionBuilderContext::new(), Vec::new());
+    for (program, &id) in programs.iter().zip(&ids) {
+        let started = Instant::now();
+        let mut context = unit.make_context();
+        let site = Site { function: &mut context.func, scratch: &mut scratch, names: &names, call, config };
+        let helper_calls = program.build(site);
+        let blocks = context.func.layout.blocks().count();
+        unit.define_function(id, &mut context)?;
+        let code_bytes = context.compiled_code().map_or(0, |code| code.code_buffer().len());
+        stats.push(FunctionStats { code_bytes, blocks, helper_calls, time: started.elapsed() });
+    }
+    Ok((ids, stats))
+}
+
+impl<P: Program> CompiledUnit<P> {
     /// The programs, in the order of [`CompiledUnit::stats`].
-    pub fn programs(&self) -> &Arc<Unit<DecodeProgram>> {
+    pub fn programs(&self) -> &Arc<Unit<P>> {
         &self.programs
     }
 
@@ -165,10 +289,10 @@ impl CompiledUnit {
     }
 }
 
-impl Drop for CompiledUnit {
+impl<P: Program> Drop for CompiledUnit<P> {
     fn drop(&mut self) {
         for program in self.programs.members() {
-            program.entry.store(self.shim.cast_mut(), Ordering::Release);
+            program.entry().store(self.shim.cast_mut(), Ordering::Release);
         }
     }
 }
@@ -177,9 +301,22 @@ impl Drop for CompiledUnit {
 ///
 /// # Errors
 /// The host is not supported.
-pub fn clif(unit: &Unit<DecodeProgram>, at: usize) -> Result<String, JitError> {
+pub fn clif<P: Program>(unit: &Unit<P>, at: usize) -> Result<String, JitError> {
     let isa = crate::host::native_isa(false)?;
-    Ok(frame::function_text(&isa, unit.members(), at))
+    let stubs: Vec<u32> = (0..).take(Saving::ALL.len()).collect();
+    let first = stubs.len() as u32;
+    let programs = unit.members().iter().map(|program| std::ptr::from_ref(program).addr()).zip(first..).collect();
+    let mut function = Function::new();
+    if let Some(program) = unit.members().get(at) {
+        program.build(Site {
+            function: &mut function,
+            scratch: &mut FunctionBuilderContext::new(),
+            names: &Names { programs, stubs },
+            call: isa.default_call_conv(),
+            config: isa.frontend_config(),
+        });
+    }
+    Ok(function.display().to_string())
 }
 
 impl std::fmt::Debug for Compiler {
@@ -188,7 +325,7 @@ impl std::fmt::Debug for Compiler {
     }
 }
 
-impl std::fmt::Debug for CompiledUnit {
+impl<P: Program + std::fmt::Debug> std::fmt::Debug for CompiledUnit<P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.programs.members().iter().zip(&self.stats)).finish()
     }

@@ -1,0 +1,604 @@
+//! The function of one encode program.
+//!
+//! A message is written back to front before a position `at`: `(at, message, depth) -> at`, null after an error. Fields
+//! are visited by falling number. Room is checked once for each run of fields of bounded size (numbers), once per string
+//! together with the run that follows it, and once behind a sub-message. Behind each check at least [`ROOM`] bytes more
+//! are free than what is going to be written, so that tags and varints may be stored by whole words.
+//!
+//! Where the room cannot grow (a slice), the function fails and the interpreter writes the message to the byte.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, Function, InstBuilder, Value, types};
+use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use protojit_core::memory::slots::{ListSlot, Storage, StrSlot};
+use protojit_core::program::{
+    COLD_OFFSET, Cardinality, EncodeOp, EncodeProgram, PAGES_OFFSET, SlotPresence, ValueKind,
+};
+use protojit_core::wire::WireType;
+use protojit_interp::encode::{EncodeCtx, ROOM};
+
+use super::code::{Code, MEM, Names, c_signature};
+use crate::helpers;
+use crate::stubs::Saving;
+
+const ANSWER: i32 = std::mem::offset_of!(EncodeCtx, answer) as i32;
+const BEGIN: i32 = std::mem::offset_of!(EncodeCtx, begin) as i32;
+const END: i32 = std::mem::offset_of!(EncodeCtx, end) as i32;
+const ENTRY: i32 = std::mem::offset_of!(EncodeProgram, entry) as i32;
+
+const LIST_PTR: i32 = std::mem::offset_of!(ListSlot, ptr) as i32;
+const LIST_LEN: i32 = std::mem::offset_of!(ListSlot, len) as i32;
+const STR_PTR: i32 = std::mem::offset_of!(StrSlot, ptr) as i32;
+const STR_LEN: i32 = std::mem::offset_of!(StrSlot, len) as i32;
+
+/// The longest run of bounded fields that one check covers.
+const LONGEST_RUN: i64 = 1024;
+
+/// What an encode function holds besides its code.
+pub(super) struct Encode<'p> {
+    program: &'p EncodeProgram,
+    message: Value,
+    depth: Value,
+    fail: Block,
+    /// As `fail`, with a position that is of no use any more.
+    missing: Block,
+}
+
+type Frame<'f, 'p> = Code<'f, 'p, Encode<'p>>;
+
+/// Builds the function of a program; gives the number of helper calls.
+pub(super) fn build(
+    function: &mut Function,
+    scratch: &mut FunctionBuilderContext,
+    program: &EncodeProgram,
+    names: &Names,
+    call: CallConv,
+    config: TargetFrontendConfig,
+) -> usize {
+    function.signature = c_signature(call, 3);
+    let mut builder = FunctionBuilder::new(function, scratch);
+    let entry = builder.create_block();
+    builder.append_block_params_for_function_params(entry);
+    builder.switch_to_block(entry);
+    let &[at, message, depth] = builder.block_params(entry) else { return 0 };
+    let (fail, missing) = (builder.create_block(), builder.create_block());
+    builder.append_block_param(missing, types::I64);
+    let state = Encode { program, message, depth, fail, missing };
+    let mut frame = Code::new(builder, names, call, ANSWER, state);
+    let at = frame.emit_fields(at);
+    frame.b.ins().return_(&[at]);
+    frame.b.set_cold_block(missing);
+    frame.b.switch_to_block(missing);
+    frame.jump(fail, &[]);
+    frame.b.set_cold_block(fail);
+    frame.b.switch_to_block(fail);
+    let null = frame.constant(0);
+    frame.b.ins().return_(&[null]);
+    frame.b.seal_all_blocks();
+    let helper_calls = frame.helper_calls;
+    frame.b.finalize(config);
+    helper_calls
+}
+
+/// The most bytes that a field of bounded size takes, `None` where it has no bound.
+fn bound(op: &EncodeOp, program: &EncodeProgram) -> Option<i64> {
+    let value = match op.kind {
+        _ if op.cardinality != Cardinality::Singular || program.message_set => return None,
+        ValueKind::String | ValueKind::Bytes | ValueKind::Message | ValueKind::Group => return None,
+        ValueKind::Bool => 1,
+        ValueKind::Fixed32 => 4,
+        ValueKind::Fixed64 => 8,
+        ValueKind::Uint32 | ValueKind::Sint32 => 5,
+        _ => 10,
+    };
+    Some(i64::from(op.tag_len) + value)
+}
+
+/// Where a field lies: its cell's part and the offset in it.
+#[derive(Clone, Copy)]
+struct Cell {
+    base: Value,
+    offset: i32,
+}
+
+impl Frame<'_, '_> {
+    fn emit_fields(&mut self, at: Value) -> Value {
+        let program = self.s.program;
+        let mut at = self.emit_unknown(at);
+        // How much room the last check left for bounded fields.
+        let mut room = 0;
+        for (number, op) in program.ops.iter().enumerate().rev() {
+            // What the bounded fields before this one need, so that a check here covers them.
+            let run = |to: usize| run_before(program, to);
+            match bound(op, program) {
+                Some(bytes) => {
+                    if room < bytes {
+                        room = run(number + 1);
+                        at = self.reserve(at, room);
+                    }
+                    room -= bytes;
+                    at = self.emit_number(op, at);
+                }
+                None => {
+                    room = run(number);
+                    at = self.emit_variable(number, op, at, room);
+                }
+            }
+        }
+        at
+    }
+
+    /// Unknown fields come last, hence are written first.
+    fn emit_unknown(&mut self, at: Value) -> Value {
+        let done = self.block(&[types::I64]);
+        let some = self.cold_block(&[]);
+        let cold = self.load(types::I64, self.s.message, COLD_OFFSET as i32);
+        self.branch(cold, (some, &[]), (done, &[at]));
+        self.b.switch_to_block(some);
+        let answer = self.call_stub(Saving::EncodeUnknown, &[self.s.message, at]);
+        self.branch(answer, (done, &[answer]), (self.s.fail, &[]));
+        let [at] = self.switch_to(done);
+        at
+    }
+
+    /// Makes sure that `bytes` and [`ROOM`] more can be written before `at`.
+    fn reserve(&mut self, at: Value, bytes: i64) -> Value {
+        let bytes = self.constant(bytes + ROOM as i64);
+        self.reserve_dynamic(at, bytes)
+    }
+
+    fn reserve_dynamic(&mut self, at: Value, bytes: Value) -> Value {
+        let done = self.block(&[types::I64]);
+        let short = self.cold_block(&[]);
+        let begin = self.load_ctx(types::I64, BEGIN);
+        let room = self.b.ins().isub(at, begin);
+        let enough = self.compare(IntCC::UnsignedGreaterThanOrEqual, room, bytes);
+        self.branch(enough, (done, &[at]), (short, &[]));
+        self.b.switch_to_block(short);
+        let answer = self.call_stub(Saving::EncodeRoom, &[at, bytes]);
+        self.branch(answer, (done, &[answer]), (self.s.fail, &[]));
+        let [at] = self.switch_to(done);
+        at
+    }
+
+    /// The field's cell. Goes to `unset` where its cold page is not there.
+    fn cell(&mut self, op: &EncodeOp, unset: Block, at: Value) -> Cell {
+        let offset = op.offset as i32;
+        if op.page == 0 {
+            return Cell { base: self.s.message, offset };
+        }
+        let (has_cold, has_page) = (self.b.create_block(), self.b.create_block());
+        let cold = self.load(types::I64, self.s.message, COLD_OFFSET as i32);
+        self.branch(cold, (has_cold, &[]), (unset, &[at]));
+        self.b.switch_to_block(has_cold);
+        let page = PAGES_OFFSET as i32 + 8 * (i32::from(op.page) - 1);
+        let base = self.load(types::I64, cold, page);
+        self.branch(base, (has_page, &[]), (unset, &[at]));
+        self.b.switch_to_block(has_page);
+        Cell { base, offset }
+    }
+
+    /// Where a field goes that is not set: on, or to the error where it is required.
+    fn unset_block(&self, op: &EncodeOp, done: Block) -> Block {
+        if op.required { self.s.missing } else { done }
+    }
+
+    /// Goes on where the field is set, to `unset` where it is not. Implicit presence is for the caller.
+    fn check_presence(&mut self, op: &EncodeOp, cell: Cell, unset: Block, at: Value) {
+        let set = self.b.create_block();
+        let present = match op.presence {
+            SlotPresence::Hasbit { offset, mask } => {
+                let word = self.load(types::I32, cell.base, offset as i32);
+                self.b.ins().band_imm_u(word, i64::from(mask))
+            }
+            SlotPresence::Case { offset } => {
+                let case = self.load(types::I32, cell.base, offset as i32);
+                self.b.ins().icmp_imm_u(IntCC::Equal, case, i64::from(op.number))
+            }
+            _ => return self.jump_to(set),
+        };
+        self.branch(present, (set, &[]), (unset, &[at]));
+        self.b.switch_to_block(set);
+    }
+
+    fn jump_to(&mut self, block: Block) {
+        self.jump(block, &[]);
+        self.b.switch_to_block(block);
+    }
+
+    /// A number or bool; there is room.
+    fn emit_number(&mut self, op: &EncodeOp, at: Value) -> Value {
+        let done = self.block(&[types::I64]);
+        let unset = self.unset_block(op, done);
+        let cell = self.cell(op, unset, at);
+        self.check_presence(op, cell, unset, at);
+        let ty = match op.kind.storage() {
+            Storage::Bool => types::I8,
+            Storage::Bits32 => types::I32,
+            _ => types::I64,
+        };
+        let value = self.load(ty, cell.base, cell.offset);
+        if op.presence == SlotPresence::NonZero {
+            let set = self.b.create_block();
+            self.branch(value, (set, &[]), (unset, &[at]));
+            self.b.switch_to_block(set);
+        }
+        let at = self.write_number(op, value, at);
+        self.jump(done, &[at]);
+        let [at] = self.switch_to(done);
+        at
+    }
+
+    /// Writes a number with its tag; there is room.
+    fn write_number(&mut self, op: &EncodeOp, value: Value, at: Value) -> Value {
+        match op.kind {
+            ValueKind::Fixed32 | ValueKind::Fixed64 => {
+                let at = self.add(at, -i64::from(op.kind.storage().size()));
+                self.store(value, at, 0);
+                return self.write_tag(op.tag_bytes, op.tag_len, at);
+            }
+            ValueKind::Bool if op.tag_len == 1 => {
+                let word = self.b.ins().uextend(types::I32, value);
+                return self.write_short(op, word, at);
+            }
+            _ => {}
+        }
+        let wide = match op.kind {
+            ValueKind::Int32 | ValueKind::ClosedEnum => self.b.ins().sextend(types::I64, value),
+            ValueKind::Uint32 | ValueKind::Bool => self.b.ins().uextend(types::I64, value),
+            ValueKind::Sint32 => {
+                let zigzag = self.zigzag(value, 31);
+                self.b.ins().uextend(types::I64, zigzag)
+            }
+            ValueKind::Sint64 => self.zigzag(value, 63),
+            _ => value,
+        };
+        let may_be_long = !matches!(op.kind, ValueKind::Uint32 | ValueKind::Sint32 | ValueKind::Bool);
+        self.write_varint_field(op, wide, may_be_long, at)
+    }
+
+    fn zigzag(&mut self, value: Value, sign_shift: i64) -> Value {
+        let doubled = self.b.ins().ishl_imm_u(value, 1);
+        let sign = self.b.ins().sshr_imm_u(value, sign_shift);
+        self.b.ins().bxor(doubled, sign)
+    }
+
+    /// A tag of one byte and a value of one byte (in the low bits of a 32-bit value), by one store.
+    fn write_short(&mut self, op: &EncodeOp, value: Value, at: Value) -> Value {
+        let shifted = self.b.ins().ishl_imm_u(value, 8);
+        let both = self.b.ins().bor_imm_u(shifted, op.tag_bytes as i64);
+        let at = self.add(at, -2);
+        self.b.ins().istore16(MEM, both, at, 0);
+        at
+    }
+
+    /// A 64-bit value as a varint, with the operation's tag before it.
+    fn write_varint_field(&mut self, op: &EncodeOp, value: Value, may_be_long: bool, at: Value) -> Value {
+        let done = self.block(&[types::I64]);
+        let (one, more) = (self.b.create_block(), self.b.create_block());
+        let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, value, 0x80);
+        self.branch(short, (one, &[]), (more, &[]));
+
+        self.b.switch_to_block(one);
+        let behind = if op.tag_len == 1 {
+            let word = self.b.ins().ireduce(types::I32, value);
+            self.write_short(op, word, at)
+        } else {
+            let at = self.add(at, -1);
+            self.b.ins().istore8(MEM, value, at, 0);
+            self.write_tag(op.tag_bytes, op.tag_len, at)
+        };
+        self.jump(done, &[behind]);
+
+        self.b.switch_to_block(more);
+        let behind = self.write_long_varint(value, may_be_long, at);
+        let behind = self.write_tag(op.tag_bytes, op.tag_len, behind);
+        self.jump(done, &[behind]);
+        let [at] = self.switch_to(done);
+        at
+    }
+
+    /// A varint of two bytes and more; up to eight by one store.
+    fn write_long_varint(&mut self, value: Value, may_be_long: bool, at: Value) -> Value {
+        let done = self.block(&[types::I64]);
+        if may_be_long {
+            let (fits, long) = (self.b.create_block(), self.cold_block(&[]));
+            let top = self.b.ins().ushr_imm_u(value, 56);
+            self.branch(top, (long, &[]), (fits, &[]));
+            self.b.switch_to_block(long);
+            let answer = self.call_stub(Saving::EncodeVarint, &[at, value]);
+            self.jump(done, &[answer]);
+            self.b.switch_to_block(fits);
+        }
+        // Seven bits to each byte.
+        let mut word = value;
+        for (keep, shift) in [(0x0fff_ffff_u64, 4), (0x0000_3fff_0000_3fff, 2), (0x007f_007f_007f_007f, 1)] {
+            let keep_low = self.constant(keep as i64);
+            let keep_high = self.constant((keep << (7 * shift)) as i64);
+            let low = self.b.ins().band(word, keep_low);
+            let high = self.b.ins().band(word, keep_high);
+            let high = self.b.ins().ishl_imm_u(high, shift);
+            word = self.b.ins().bor(low, high);
+        }
+        // The length is (9 * bits + 64) / 64; `unused` the bits of the word that the varint leaves free, above it.
+        let zeros = self.b.ins().clz(value);
+        let nines = self.b.ins().imul_imm_u(zeros, 9);
+        let sum = self.constant(9 * 64 + 64);
+        let scaled = self.b.ins().isub(sum, nines);
+        let len = self.b.ins().ushr_imm_u(scaled, 6);
+        let bits = self.b.ins().ishl_imm_u(len, 3);
+        let eight = self.constant(64);
+        let unused = self.b.ins().isub(eight, bits);
+        // All bytes but the last continue. What lies below the varint in the word is overwritten by what comes before it.
+        let placed = self.b.ins().ishl(word, unused);
+        let marks = self.constant(0x0080_8080_8080_8080);
+        let marked = self.b.ins().bor(placed, marks);
+        self.store(marked, at, -8);
+        let behind = self.b.ins().isub(at, len);
+        self.jump(done, &[behind]);
+        let [at] = self.switch_to(done);
+        at
+    }
+
+    fn write_tag(&mut self, bytes: u64, len: u8, at: Value) -> Value {
+        let behind = self.add(at, -i64::from(len));
+        match len {
+            1 => {
+                let tag = self.b.ins().iconst(types::I8, bytes as i64);
+                self.store(tag, behind, 0);
+            }
+            2 => {
+                let tag = self.b.ins().iconst(types::I16, bytes as i64);
+                self.store(tag, behind, 0);
+            }
+            _ => {
+                // The word's other bytes lie before the tag, where there is room.
+                let tag = self.constant((bytes << (64 - 8 * u32::from(len))) as i64);
+                self.store(tag, at, -8);
+            }
+        }
+        behind
+    }
+
+    /// A field without a bound. Afterwards there is room for `run` bytes of bounded fields.
+    fn emit_variable(&mut self, number: usize, op: &EncodeOp, at: Value, run: i64) -> Value {
+        let program = self.s.program;
+        let done = self.block(&[types::I64]);
+        let by_helper = program.message_set
+            || op.cardinality == Cardinality::Map
+            || (op.cardinality == Cardinality::List && op.packed);
+        let behind = if by_helper {
+            self.emit_helper(number, op, at, done)
+        } else if op.cardinality == Cardinality::List {
+            self.emit_list(op, at, done)
+        } else {
+            let unset = self.unset_block(op, done);
+            let cell = self.cell(op, unset, at);
+            self.check_presence(op, cell, unset, at);
+            if op.kind.is_message() {
+                let sub = self.load(types::I64, cell.base, cell.offset);
+                if op.presence == SlotPresence::Pointer {
+                    let set = self.b.create_block();
+                    self.branch(sub, (set, &[]), (unset, &[at]));
+                    self.b.switch_to_block(set);
+                }
+                self.write_message(op, sub, at)
+            } else {
+                let (text, len) = self.load_text(cell);
+                if op.presence == SlotPresence::NonZero {
+                    let set = self.b.create_block();
+                    self.branch(len, (set, &[]), (unset, &[at]));
+                    self.b.switch_to_block(set);
+                }
+                self.write_text(op, text, len, at)
+            }
+        };
+        self.jump(done, &[behind]);
+        let [at] = self.switch_to(done);
+        if run == 0 { at } else { self.reserve(at, run) }
+    }
+
+    fn load_text(&mut self, cell: Cell) -> (Value, Value) {
+        let text = self.load(types::I64, cell.base, cell.offset + STR_PTR);
+        let len = self.b.ins().uload32(MEM, cell.base, cell.offset + STR_LEN);
+        (text, len)
+    }
+
+    /// A field that the interpreter's helper writes: maps, packed lists, message sets.
+    fn emit_helper(&mut self, number: usize, op: &EncodeOp, at: Value, done: Block) -> Value {
+        if op.cardinality != Cardinality::Singular {
+            let cell = self.cell(op, done, at);
+            let set = self.b.create_block();
+            let filled = match op.cardinality {
+                Cardinality::Map => self.load(types::I64, cell.base, cell.offset),
+                _ => self.load(types::I32, cell.base, cell.offset + LIST_LEN),
+            };
+            self.branch(filled, (set, &[]), (done, &[at]));
+            self.b.switch_to_block(set);
+        }
+        let ctx = self.ctx();
+        let program = self.constant(std::ptr::from_ref(self.s.program) as i64);
+        let number = self.constant(number as i64);
+        let arguments = [ctx, program, number, self.s.message, at, self.s.depth];
+        let behind = self.call_helper(helpers::encode_one as *const u8, &arguments);
+        self.fail_if_null(behind);
+        behind
+    }
+
+    fn fail_if_null(&mut self, at: Value) {
+        let next = self.b.create_block();
+        self.branch(at, (next, &[]), (self.s.fail, &[]));
+        self.b.switch_to_block(next);
+    }
+
+    /// The elements of an unpacked list, last to first.
+    fn emit_list(&mut self, op: &EncodeOp, at: Value, done: Block) -> Value {
+        let cell = self.cell(op, done, at);
+        let size = i64::from(op.kind.storage().size());
+        let len = self.b.ins().uload32(MEM, cell.base, cell.offset + LIST_LEN);
+        let some = self.b.create_block();
+        self.branch(len, (some, &[]), (done, &[at]));
+        self.b.switch_to_block(some);
+        let first = self.load(types::I64, cell.base, cell.offset + LIST_PTR);
+        let bytes = self.b.ins().imul_imm_u(len, size);
+        let end = self.b.ins().iadd(first, bytes);
+        let element = self.block(&[types::I64, types::I64]);
+        let all = self.block(&[types::I64]);
+        self.jump(element, &[at, end]);
+
+        let [at, behind_element] = self.switch_to(element);
+        let here = self.add(behind_element, -size);
+        let at = if op.kind.is_message() {
+            let sub = self.load(types::I64, here, 0);
+            self.write_message(op, sub, at)
+        } else if matches!(op.kind, ValueKind::String | ValueKind::Bytes) {
+            let (text, len) = self.load_text(Cell { base: here, offset: 0 });
+            self.write_text(op, text, len, at)
+        } else {
+            let at = self.reserve(at, 0);
+            let ty = match size {
+                1 => types::I8,
+                4 => types::I32,
+                _ => types::I64,
+            };
+            let value = self.load(ty, here, 0);
+            self.write_number(op, value, at)
+        };
+        let more = self.compare(IntCC::NotEqual, here, first);
+        self.branch(more, (element, &[at, here]), (all, &[at]));
+        let [at] = self.switch_to(all);
+        at
+    }
+
+    /// A sub-message with its tag.
+    fn write_message(&mut self, op: &EncodeOp, sub: Value, at: Value) -> Value {
+        let Some(child) = op.child.get() else { return at };
+        let child = std::ptr::from_ref(child).cast();
+        let deeper = self.b.create_block();
+        self.branch(self.s.depth, (deeper, &[]), (self.s.fail, &[]));
+        self.b.switch_to_block(deeper);
+        let depth = self.b.ins().iadd_imm_s(self.s.depth, -1);
+        if op.kind == ValueKind::Group {
+            let at = self.reserve(at, 0);
+            let to_end = WireType::EndGroup as u64 - WireType::StartGroup as u64;
+            let at = self.write_tag(op.tag_bytes + to_end, op.tag_len, at);
+            let at = self.call_program(child, ENTRY, &[at, sub, depth]);
+            self.fail_if_null(at);
+            let at = self.reserve(at, 0);
+            return self.write_tag(op.tag_bytes, op.tag_len, at);
+        }
+        // Positions move when the room grows, distances from the end do not.
+        let end = self.load_ctx(types::I64, END);
+        let before = self.b.ins().isub(end, at);
+        let at = self.call_program(child, ENTRY, &[at, sub, depth]);
+        self.fail_if_null(at);
+        let at = self.reserve(at, 0);
+        let end = self.load_ctx(types::I64, END);
+        let written = self.b.ins().isub(end, at);
+        let len = self.b.ins().isub(written, before);
+        self.write_varint_field(op, len, false, at)
+    }
+
+    /// A string with its length and tag.
+    fn write_text(&mut self, op: &EncodeOp, text: Value, len: Value, at: Value) -> Value {
+        let bytes = self.add(len, ROOM as i64);
+        let at = self.reserve_dynamic(at, bytes);
+        let to = self.b.ins().isub(at, len);
+        self.copy(text, to, len);
+        self.write_varint_field(op, len, false, to)
+    }
+
+    /// Copies `len` bytes, neither reading nor writing others: two overlapping moves up to 32 bytes, a loop of moves up to
+    /// a kilobyte, else the library's copy.
+    fn copy(&mut self, from: Value, to: Value, len: Value) {
+        let done = self.b.create_block();
+        for (least, ty) in [(16, types::I8X16), (8, types::I64), (4, types::I32)] {
+            let (fits, shorter) = (self.b.create_block(), self.b.create_block());
+            let enough = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, len, least);
+            self.branch(enough, (fits, &[]), (shorter, &[]));
+            self.b.switch_to_block(fits);
+            if least == 16 {
+                let (two, many) = (self.b.create_block(), self.b.create_block());
+                let long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, len, 32);
+                self.branch(long, (many, &[]), (two, &[]));
+                self.copy_long(many, from, to, len, done);
+                self.b.switch_to_block(two);
+            }
+            let first = self.load(ty, from, 0);
+            let skip = self.add(len, -least);
+            let last_from = self.b.ins().iadd(from, skip);
+            let last = self.load(ty, last_from, 0);
+            self.store(first, to, 0);
+            let last_to = self.b.ins().iadd(to, skip);
+            self.store(last, last_to, 0);
+            self.jump(done, &[]);
+            self.b.switch_to_block(shorter);
+        }
+        // One to three bytes: the first, the middle and the last.
+        let some = self.b.create_block();
+        self.branch(len, (some, &[]), (done, &[]));
+        self.b.switch_to_block(some);
+        let half = self.b.ins().ushr_imm_u(len, 1);
+        let last = self.add(len, -1);
+        let mut moves = Vec::new();
+        for offset in [None, Some(half), Some(last)] {
+            let (from, to) = match offset {
+                None => (from, to),
+                Some(offset) => (self.b.ins().iadd(from, offset), self.b.ins().iadd(to, offset)),
+            };
+            moves.push((self.load(types::I8, from, 0), to));
+        }
+        for (byte, to) in moves {
+            self.store(byte, to, 0);
+        }
+        self.jump(done, &[]);
+        self.b.switch_to_block(done);
+    }
+
+    fn copy_long(&mut self, many: Block, from: Value, to: Value, len: Value, done: Block) {
+        let (inline, huge) = (self.b.create_block(), self.cold_block(&[]));
+        let turn = self.block(&[types::I64]);
+        let tail = self.b.create_block();
+        self.b.switch_to_block(many);
+        let beyond = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, len, 1024);
+        self.branch(beyond, (huge, &[]), (inline, &[]));
+        self.b.switch_to_block(huge);
+        self.call_stub(Saving::Copy, &[from, to, len]);
+        self.jump(done, &[]);
+
+        self.b.switch_to_block(inline);
+        let last = self.add(len, -32);
+        let zero = self.constant(0);
+        self.jump(turn, &[zero]);
+        let [offset] = self.switch_to(turn);
+        self.copy_32(from, to, offset);
+        let next = self.add(offset, 32);
+        let more = self.compare(IntCC::UnsignedLessThan, next, last);
+        self.branch(more, (turn, &[next]), (tail, &[]));
+        self.b.switch_to_block(tail);
+        self.copy_32(from, to, last);
+        self.jump(done, &[]);
+    }
+
+    fn copy_32(&mut self, from: Value, to: Value, offset: Value) {
+        let from = self.b.ins().iadd(from, offset);
+        let to = self.b.ins().iadd(to, offset);
+        let low = self.load(types::I8X16, from, 0);
+        let high = self.load(types::I8X16, from, 16);
+        self.store(low, to, 0);
+        self.store(high, to, 16);
+    }
+}
+
+/// Bytes that the bounded fields directly before position `to` take at most, as far as one check may cover.
+fn run_before(program: &EncodeProgram, to: usize) -> i64 {
+    let mut sum = 0;
+    for op in program.ops[..to].iter().rev() {
+        match bound(op, program) {
+            Some(bytes) if sum + bytes <= LONGEST_RUN => sum += bytes,
+            _ => break,
+        }
+    }
+    sum
+}
