@@ -8,7 +8,8 @@ use std::ptr;
 use protojit_core::error::DecodeErrorKind;
 use protojit_core::memory::alloc::Alloc;
 use protojit_core::memory::list;
-use protojit_core::memory::slots::ListSlot;
+use protojit_core::memory::map::{self, EntryLayout, MapKey, MapTable};
+use protojit_core::memory::slots::{ListSlot, StrSlot};
 use protojit_core::program::{DecodeProgram, EncodeProgram};
 use protojit_core::wire::{self, WireType};
 use protojit_interp::decode::{DecodeCtx, decode_field, decode_frame, decode_next};
@@ -122,6 +123,52 @@ pub unsafe extern "C" fn alloc(ctx: *mut DecodeCtx, size: u64) {
         Ok(at) => at,
         Err(_) => memory_limit(ctx),
     };
+}
+
+/// The entry for a number or bool in a map, new or there already. Null where the arena is full.
+///
+/// # Safety
+/// As [`finish`]; `cell` is a map cell of the message being decoded, `layout` that of its entries.
+pub unsafe extern "C" fn map_number(
+    ctx: *mut DecodeCtx,
+    cell: *mut *mut MapTable,
+    layout: *const EntryLayout,
+    bits: u64,
+) -> *mut u8 {
+    let none = StrSlot { ptr: ptr::null(), len: 0, cap: 0 };
+    // SAFETY: the caller's promise.
+    unsafe { map_entry(&mut *ctx, &mut *cell, &*layout, MapKey::Bits(bits), none) }
+}
+
+/// The entry for a string in a map, new or there already. Null where the arena is full.
+///
+/// # Safety
+/// As [`map_number`]; `len` bytes at `text` are part of the input.
+pub unsafe extern "C" fn map_text(
+    ctx: *mut DecodeCtx,
+    cell: *mut *mut MapTable,
+    layout: *const EntryLayout,
+    text: *const u8,
+    len: u64,
+) -> *mut u8 {
+    let stored = StrSlot { ptr: text, len: len as u32, cap: 0 };
+    // SAFETY: the caller's promise.
+    unsafe { map_entry(&mut *ctx, &mut *cell, &*layout, MapKey::Str(stored.bytes()), stored) }
+}
+
+#[inline]
+unsafe fn map_entry(
+    ctx: &mut DecodeCtx,
+    cell: &mut *mut MapTable,
+    layout: &EntryLayout,
+    key: MapKey<'_>,
+    stored: StrSlot,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    match unsafe { map::entry(cell, layout, key, stored, ctx) } {
+        Ok((entry, _)) => entry,
+        Err(_) => memory_limit(ctx).cast_mut(),
+    }
 }
 
 fn memory_limit(ctx: &mut DecodeCtx) -> *const u8 {

@@ -1,7 +1,7 @@
 //! The handlers of fields.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Type, Value, types};
+use cranelift_codegen::ir::{InstBuilder, Value, types};
 use protojit_core::memory::slots::{ListSlot, StrSlot};
 use protojit_core::program::{
     COLD_OFFSET, Cardinality, DecodeOp, DecodeProgram, EnumSet, NO_CASE, PAGES_OFFSET, ValueKind,
@@ -24,9 +24,18 @@ const INLINE_ENUM_RANGES: usize = 4;
 
 /// A cell in memory: the base of its part, and the offset from there.
 #[derive(Clone, Copy)]
-struct Cell {
-    base: Value,
-    offset: i32,
+pub(super) struct Cell {
+    pub base: Value,
+    pub offset: i32,
+}
+
+/// A value as it is stored.
+#[derive(Clone, Copy)]
+pub(super) enum Content {
+    /// A number or bool of its storage's width.
+    Number(Value),
+    /// Where the bytes of a string lie, and how many.
+    Text(Value, Value),
 }
 
 impl Frame<'_, '_> {
@@ -49,7 +58,7 @@ impl Frame<'_, '_> {
 
     fn emit_handler(&mut self, at: u32, op: &DecodeOp, unpacked: bool, start: Value, p: Value) {
         match op.cardinality {
-            Cardinality::Map => self.jump(self.s.blocks.step, &[start]),
+            Cardinality::Map => self.emit_map(op, start, p),
             Cardinality::List if op.kind.is_packable() && !unpacked => {
                 let (ctx, program) = (self.ctx(), self.program_address());
                 let number = self.constant(at.into());
@@ -76,7 +85,7 @@ impl Frame<'_, '_> {
     }
 
     /// The field's cell. The first field of a cold page is left to the interpreter, which allocates the page.
-    fn cell(&mut self, op: &DecodeOp, start: Value) -> Cell {
+    pub fn cell(&mut self, op: &DecodeOp, start: Value) -> Cell {
         let offset = op.offset as i32;
         if op.page == 0 {
             return Cell { base: self.s.message, offset };
@@ -107,23 +116,29 @@ impl Frame<'_, '_> {
 
     /// Reads one number, string or bytes at `p` into a cell; gives the position behind it.
     fn emit_value(&mut self, op: &DecodeOp, cell: Cell, start: Value, p: Value) -> Value {
-        let Cell { base, offset } = cell;
-        match op.kind {
-            ValueKind::Fixed32 => self.copy(types::I32, cell, p),
-            ValueKind::Fixed64 => self.copy(types::I64, cell, p),
+        let program = self.s.program;
+        let enums = program.enums.get(op.aux as usize).filter(|_| op.kind == ValueKind::ClosedEnum);
+        let (content, behind) = self.read_value(op.kind, enums, start, p);
+        self.store_content(content, cell);
+        behind
+    }
+
+    /// Reads one number, string or bytes at `p`; gives it as it is stored, and the position behind it. A closed enum's
+    /// number that is not declared leaves to the interpreter, with the field at `start`.
+    pub fn read_value(&mut self, kind: ValueKind, enums: Option<&EnumSet>, start: Value, p: Value) -> (Content, Value) {
+        match kind {
+            ValueKind::Fixed32 => (Content::Number(self.load(types::I32, p, 0)), self.add(p, 4)),
+            ValueKind::Fixed64 => (Content::Number(self.load(types::I64, p, 0)), self.add(p, 8)),
             ValueKind::String | ValueKind::Bytes => {
                 let (len, text, end) = self.length(p);
-                if op.kind == ValueKind::String {
+                if kind == ValueKind::String {
                     self.check_utf8(text, len, end);
                 }
-                self.store(text, base, offset + STR_PTR);
-                // Eight bytes: the length, and a capacity of 0 for borrowed.
-                self.store(len, base, offset + STR_LEN);
-                end
+                (Content::Text(text, len), end)
             }
             _ => {
                 let (value, behind) = self.varint(p);
-                let value = match op.kind {
+                let value = match kind {
                     ValueKind::Bool => self.b.ins().icmp_imm_u(IntCC::NotEqual, value, 0),
                     ValueKind::Int64 => value,
                     ValueKind::Sint64 => self.unzigzag(value),
@@ -131,24 +146,25 @@ impl Frame<'_, '_> {
                         let value = self.b.ins().ireduce(types::I32, value);
                         self.unzigzag(value)
                     }
-                    ValueKind::ClosedEnum => {
-                        let value = self.b.ins().ireduce(types::I32, value);
-                        let program = self.s.program;
-                        self.check_enum(value, &program.enums[op.aux as usize], start);
-                        value
-                    }
                     _ => self.b.ins().ireduce(types::I32, value),
                 };
-                self.store(value, base, offset);
-                behind
+                if let Some(declared) = enums {
+                    self.check_enum(value, declared, start);
+                }
+                (Content::Number(value), behind)
             }
         }
     }
 
-    fn copy(&mut self, ty: Type, cell: Cell, p: Value) -> Value {
-        let value = self.load(ty, p, 0);
-        self.store(value, cell.base, cell.offset);
-        self.add(p, i64::from(ty.bytes()))
+    pub fn store_content(&mut self, content: Content, cell: Cell) {
+        match content {
+            Content::Number(value) => self.store(value, cell.base, cell.offset),
+            Content::Text(text, len) => {
+                self.store(text, cell.base, cell.offset + STR_PTR);
+                // Eight bytes: the length, and a capacity of 0 for borrowed.
+                self.store(len, cell.base, cell.offset + STR_LEN);
+            }
+        }
     }
 
     fn unzigzag(&mut self, value: Value) -> Value {
@@ -333,7 +349,7 @@ impl Frame<'_, '_> {
     fn run_child(&mut self, op: &DecodeOp, child: &DecodeProgram, p: Value, limit: Value, message: Value) -> Value {
         let at_bottom = self.is_zero(self.s.depth);
         self.fail_if(at_bottom);
-        let ended = self.call_frame(child, p, limit, message);
+        let ended = self.call_frame(child, p, limit, message, 1);
         if op.kind == ValueKind::Group {
             let closed = self.constant(CLOSED_BY_GROUP as i64);
             let behind = self.b.ins().bxor(ended, closed);
@@ -353,7 +369,7 @@ impl Frame<'_, '_> {
     }
 
     /// `size` zero bytes (a multiple of eight) from the arena.
-    fn allocate(&mut self, size: u32) -> Value {
+    pub fn allocate(&mut self, size: u32) -> Value {
         let done = self.block(&[types::I64]);
         let (fits, full) = (self.b.create_block(), self.cold_block(&[]));
         let at = self.load_ctx(types::I64, ctx::BUMP_AT);

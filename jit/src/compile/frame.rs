@@ -140,9 +140,16 @@ impl Frame<'_, '_> {
         self.constant(address)
     }
 
-    /// Runs the frame of a sub-message and gives what it returns.
-    pub fn call_frame(&mut self, child: *const DecodeProgram, p: Value, limit: Value, message: Value) -> Value {
-        let depth = self.b.ins().iadd_imm_s(self.s.depth, -1);
+    /// Runs the frame of a sub-message, so many levels down, and gives what it returns.
+    pub fn call_frame(
+        &mut self,
+        child: *const DecodeProgram,
+        p: Value,
+        limit: Value,
+        message: Value,
+        levels: i64,
+    ) -> Value {
+        let depth = self.b.ins().iadd_imm_s(self.s.depth, -levels);
         self.call_program(child.cast(), crate::stubs::ENTRY_OFFSET, &[p, limit, message, depth])
     }
 

@@ -6,8 +6,8 @@
 //! (long varints, text that is not ASCII, growing lists, unknown fields, maps) leaves through stubs that preserve all
 //! registers, so that the hot path holds everything in registers.
 //!
-//! `frame` sets up a decode function, its dispatch and its ends; `values` reads varints, lengths and text; `fields` is the
-//! handlers. `encode` is the whole of an encode function. `code` is what both are built with.
+//! `frame` sets up a decode function, its dispatch and its ends; `values` reads varints, lengths and text; `fields` and
+//! `maps` are the handlers. `encode` is the whole of an encode function. `code` is what both are built with.
 //!
 //! # Positions and limits of decode
 //!
@@ -21,6 +21,7 @@ mod code;
 mod encode;
 mod fields;
 mod frame;
+mod maps;
 mod values;
 
 use std::sync::Arc;

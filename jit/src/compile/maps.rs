@@ -1,0 +1,127 @@
+//! The handler of map fields.
+//!
+//! Nearly every entry on the wire is a key, then a value, then its end. Those are read here; all others (fields missing,
+//! repeated, unknown, or in another order) are left to the interpreter. The entry goes into the map only when all of it
+//! was read, so that leaving is possible up to then.
+
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{InstBuilder, Value, types};
+use protojit_core::program::{DecodeOp, MapOp, ValueKind};
+use protojit_core::wire::tag;
+
+use super::fields::{Cell, Content};
+use super::frame::Frame;
+use crate::helpers;
+
+impl Frame<'_, '_> {
+    /// Entries, as long as the map's tag repeats.
+    pub fn emit_map(&mut self, op: &DecodeOp, start: Value, p: Value) {
+        let program = self.s.program;
+        let map = &program.maps[op.aux as usize];
+        let Cell { base, offset } = self.cell(op, start);
+        let entry = self.block(&[types::I64, types::I64]);
+        self.jump(entry, &[start, p]);
+        let [start, p] = self.switch_to(entry);
+        // An entry is a level of nesting, a message in it another.
+        let levels = if map.value.is_message() { 2 } else { 1 };
+        let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, self.s.depth, levels);
+        self.fail_if(too_deep);
+
+        let (_, key_at, end) = self.length(p);
+        // All of the entry must lie below the edge: then its tags and numbers can be loaded.
+        let beyond = self.compare(IntCC::UnsignedGreaterThan, end, self.s.edge);
+        self.leave_if(beyond, start);
+        let key_at = self.expect_tag(tag(1, map.key.wire_type()), key_at, start);
+        let (key, value_at) = self.read_value(map.key, None, start, key_at);
+        let no_value = self.compare(IntCC::UnsignedGreaterThanOrEqual, value_at, end);
+        self.leave_if(no_value, start);
+        let value_at = self.expect_tag(tag(2, map.value.wire_type()), value_at, start);
+
+        let cell = offset.into();
+        if map.value.is_message() {
+            self.emit_message_value(map, key, base, cell, start, value_at, end);
+        } else {
+            let enums = (map.value == ValueKind::ClosedEnum).then_some(&map.enums);
+            let (value, behind) = self.read_value(map.value, enums, start, value_at);
+            let other = self.compare(IntCC::NotEqual, behind, end);
+            self.leave_if(other, start);
+            let slot = self.insert(map, key, base, cell);
+            self.store_content(value, Cell { base: slot, offset: map.entry.value_offset as i32 });
+        }
+
+        let (more, leave) = (self.b.create_block(), self.b.create_block());
+        let below = self.compare(IntCC::UnsignedLessThan, end, self.s.edge);
+        self.branch(below, (more, &[]), (self.s.blocks.edge, &[end]));
+        self.b.switch_to_block(more);
+        let (repeats, behind) = self.compare_tag(end, op.tag);
+        self.branch(repeats, (entry, &[end, behind]), (leave, &[]));
+        self.b.switch_to_block(leave);
+        self.jump_predicted(end, op.next);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what the entry is made of")]
+    fn emit_message_value(
+        &mut self,
+        map: &MapOp,
+        key: Content,
+        base: Value,
+        cell: i64,
+        start: Value,
+        value_at: Value,
+        end: Value,
+    ) {
+        let Some(child) = map.child.get().filter(|_| map.value == ValueKind::Message) else {
+            return self.leave_always(start);
+        };
+        let (_, value, value_end) = self.length(value_at);
+        let other = self.compare(IntCC::NotEqual, value_end, end);
+        self.leave_if(other, start);
+        let slot = self.insert(map, key, base, cell);
+        let message = self.allocate(child.size);
+        self.store(message, slot, map.entry.value_offset as i32);
+        let ended = self.call_frame(child, value, end, message, 2);
+        let wrong = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, ended, 0);
+        self.fail_if(wrong);
+    }
+
+    /// The entry for a key, new or there already.
+    fn insert(&mut self, map: &MapOp, key: Content, base: Value, cell: i64) -> Value {
+        let ctx = self.ctx();
+        let cell = self.add(base, cell);
+        let layout = self.constant(std::ptr::from_ref(&map.entry) as i64);
+        let entry = match key {
+            Content::Number(bits) => {
+                let wide = self.b.func.dfg.value_type(bits) == types::I64;
+                let bits = if wide { bits } else { self.b.ins().uextend(types::I64, bits) };
+                self.call_helper(helpers::map_number as *const u8, &[ctx, cell, layout, bits])
+            }
+            Content::Text(text, len) => {
+                self.call_helper(helpers::map_text as *const u8, &[ctx, cell, layout, text, len])
+            }
+        };
+        let failed = self.is_zero(entry);
+        self.fail_if(failed);
+        entry
+    }
+
+    /// The position behind a tag that must be at `p`; otherwise the field at `start` is the interpreter's.
+    fn expect_tag(&mut self, tag: u32, p: Value, start: Value) -> Value {
+        let (matches, behind) = self.compare_tag(p, tag);
+        let differs = self.is_zero(matches);
+        self.leave_if(differs, start);
+        behind
+    }
+
+    /// Leaves the field at `start` to the interpreter where `condition` holds.
+    fn leave_if(&mut self, condition: Value, start: Value) {
+        let next = self.b.create_block();
+        self.branch(condition, (self.s.blocks.step, &[start]), (next, &[]));
+        self.b.switch_to_block(next);
+    }
+
+    fn leave_always(&mut self, start: Value) {
+        let unreachable = self.b.create_block();
+        self.jump(self.s.blocks.step, &[start]);
+        self.b.switch_to_block(unreachable);
+    }
+}
