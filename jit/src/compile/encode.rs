@@ -8,7 +8,7 @@
 //! Where the room cannot grow (a slice), the function fails and the interpreter writes the message to the byte.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, Function, InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, Function, InstBuilder, Type, Value, types};
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use protojit_core::memory::slots::{ListSlot, Storage, StrSlot};
@@ -37,15 +37,15 @@ const LONGEST_RUN: i64 = 1024;
 
 /// What an encode function holds besides its code.
 pub(super) struct Encode<'p> {
-    program: &'p EncodeProgram,
+    pub program: &'p EncodeProgram,
     message: Value,
-    depth: Value,
-    fail: Block,
+    pub depth: Value,
+    pub fail: Block,
     /// As `fail`, with a position that is of no use any more.
     missing: Block,
 }
 
-type Frame<'f, 'p> = Code<'f, 'p, Encode<'p>>;
+pub(super) type Frame<'f, 'p> = Code<'f, 'p, Encode<'p>>;
 
 /// Builds the function of a program; gives the number of helper calls.
 pub(super) fn build(
@@ -97,9 +97,24 @@ fn bound(op: &EncodeOp, program: &EncodeProgram) -> Option<i64> {
 
 /// Where a field lies: its cell's part and the offset in it.
 #[derive(Clone, Copy)]
-struct Cell {
-    base: Value,
-    offset: i32,
+pub(super) struct Cell {
+    pub base: Value,
+    pub offset: i32,
+}
+
+/// A value to write: its kind, and the tag before it.
+#[derive(Clone, Copy)]
+pub(super) struct Item {
+    pub kind: ValueKind,
+    /// Little-endian.
+    pub tag_bytes: u64,
+    pub tag_len: u8,
+}
+
+impl Item {
+    fn of(op: &EncodeOp) -> Item {
+        Item { kind: op.kind, tag_bytes: op.tag_bytes, tag_len: op.tag_len }
+    }
 }
 
 impl Frame<'_, '_> {
@@ -143,7 +158,7 @@ impl Frame<'_, '_> {
     }
 
     /// Makes sure that `bytes` and [`ROOM`] more can be written before `at`.
-    fn reserve(&mut self, at: Value, bytes: i64) -> Value {
+    pub fn reserve(&mut self, at: Value, bytes: i64) -> Value {
         let bytes = self.constant(bytes + ROOM as i64);
         self.reserve_dynamic(at, bytes)
     }
@@ -163,7 +178,7 @@ impl Frame<'_, '_> {
     }
 
     /// The field's cell. Goes to `unset` where its cold page is not there.
-    fn cell(&mut self, op: &EncodeOp, unset: Block, at: Value) -> Cell {
+    pub fn cell(&mut self, op: &EncodeOp, unset: Block, at: Value) -> Cell {
         let offset = op.offset as i32;
         if op.page == 0 {
             return Cell { base: self.s.message, offset };
@@ -213,38 +228,33 @@ impl Frame<'_, '_> {
         let unset = self.unset_block(op, done);
         let cell = self.cell(op, unset, at);
         self.check_presence(op, cell, unset, at);
-        let ty = match op.kind.storage() {
-            Storage::Bool => types::I8,
-            Storage::Bits32 => types::I32,
-            _ => types::I64,
-        };
-        let value = self.load(ty, cell.base, cell.offset);
+        let value = self.load(width(op.kind), cell.base, cell.offset);
         if op.presence == SlotPresence::NonZero {
             let set = self.b.create_block();
             self.branch(value, (set, &[]), (unset, &[at]));
             self.b.switch_to_block(set);
         }
-        let at = self.write_number(op, value, at);
+        let at = self.write_number(Item::of(op), value, at);
         self.jump(done, &[at]);
         let [at] = self.switch_to(done);
         at
     }
 
     /// Writes a number with its tag; there is room.
-    fn write_number(&mut self, op: &EncodeOp, value: Value, at: Value) -> Value {
-        match op.kind {
+    pub fn write_number(&mut self, item: Item, value: Value, at: Value) -> Value {
+        match item.kind {
             ValueKind::Fixed32 | ValueKind::Fixed64 => {
-                let at = self.add(at, -i64::from(op.kind.storage().size()));
+                let at = self.add(at, -i64::from(item.kind.storage().size()));
                 self.store(value, at, 0);
-                return self.write_tag(op.tag_bytes, op.tag_len, at);
+                return self.write_tag(item.tag_bytes, item.tag_len, at);
             }
-            ValueKind::Bool if op.tag_len == 1 => {
+            ValueKind::Bool if item.tag_len == 1 => {
                 let word = self.b.ins().uextend(types::I32, value);
-                return self.write_short(op, word, at);
+                return self.write_short(item, word, at);
             }
             _ => {}
         }
-        let wide = match op.kind {
+        let wide = match item.kind {
             ValueKind::Int32 | ValueKind::ClosedEnum => self.b.ins().sextend(types::I64, value),
             ValueKind::Uint32 | ValueKind::Bool => self.b.ins().uextend(types::I64, value),
             ValueKind::Sint32 => {
@@ -254,8 +264,8 @@ impl Frame<'_, '_> {
             ValueKind::Sint64 => self.zigzag(value, 63),
             _ => value,
         };
-        let may_be_long = !matches!(op.kind, ValueKind::Uint32 | ValueKind::Sint32 | ValueKind::Bool);
-        self.write_varint_field(op, wide, may_be_long, at)
+        let may_be_long = !matches!(item.kind, ValueKind::Uint32 | ValueKind::Sint32 | ValueKind::Bool);
+        self.write_varint_field(item, wide, may_be_long, at)
     }
 
     fn zigzag(&mut self, value: Value, sign_shift: i64) -> Value {
@@ -265,35 +275,35 @@ impl Frame<'_, '_> {
     }
 
     /// A tag of one byte and a value of one byte (in the low bits of a 32-bit value), by one store.
-    fn write_short(&mut self, op: &EncodeOp, value: Value, at: Value) -> Value {
+    pub fn write_short(&mut self, item: Item, value: Value, at: Value) -> Value {
         let shifted = self.b.ins().ishl_imm_u(value, 8);
-        let both = self.b.ins().bor_imm_u(shifted, op.tag_bytes as i64);
+        let both = self.b.ins().bor_imm_u(shifted, item.tag_bytes as i64);
         let at = self.add(at, -2);
         self.b.ins().istore16(MEM, both, at, 0);
         at
     }
 
     /// A 64-bit value as a varint, with the operation's tag before it.
-    fn write_varint_field(&mut self, op: &EncodeOp, value: Value, may_be_long: bool, at: Value) -> Value {
+    pub fn write_varint_field(&mut self, item: Item, value: Value, may_be_long: bool, at: Value) -> Value {
         let done = self.block(&[types::I64]);
         let (one, more) = (self.b.create_block(), self.b.create_block());
         let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, value, 0x80);
         self.branch(short, (one, &[]), (more, &[]));
 
         self.b.switch_to_block(one);
-        let behind = if op.tag_len == 1 {
+        let behind = if item.tag_len == 1 {
             let word = self.b.ins().ireduce(types::I32, value);
-            self.write_short(op, word, at)
+            self.write_short(item, word, at)
         } else {
             let at = self.add(at, -1);
             self.b.ins().istore8(MEM, value, at, 0);
-            self.write_tag(op.tag_bytes, op.tag_len, at)
+            self.write_tag(item.tag_bytes, item.tag_len, at)
         };
         self.jump(done, &[behind]);
 
         self.b.switch_to_block(more);
         let behind = self.write_long_varint(value, may_be_long, at);
-        let behind = self.write_tag(op.tag_bytes, op.tag_len, behind);
+        let behind = self.write_tag(item.tag_bytes, item.tag_len, behind);
         self.jump(done, &[behind]);
         let [at] = self.switch_to(done);
         at
@@ -366,10 +376,12 @@ impl Frame<'_, '_> {
         let program = self.s.program;
         let done = self.block(&[types::I64]);
         let by_helper = program.message_set
-            || op.cardinality == Cardinality::Map
+            || (op.cardinality == Cardinality::Map && program.options.deterministic)
             || (op.cardinality == Cardinality::List && op.packed);
         let behind = if by_helper {
             self.emit_helper(number, op, at, done)
+        } else if op.cardinality == Cardinality::Map {
+            self.emit_map(op, at, done)
         } else if op.cardinality == Cardinality::List {
             self.emit_list(op, at, done)
         } else {
@@ -383,7 +395,7 @@ impl Frame<'_, '_> {
                     self.branch(sub, (set, &[]), (unset, &[at]));
                     self.b.switch_to_block(set);
                 }
-                self.write_message(op, sub, at)
+                self.write_message(Item::of(op), op.child.get(), sub, at, 1)
             } else {
                 let (text, len) = self.load_text(cell);
                 if op.presence == SlotPresence::NonZero {
@@ -391,7 +403,7 @@ impl Frame<'_, '_> {
                     self.branch(len, (set, &[]), (unset, &[at]));
                     self.b.switch_to_block(set);
                 }
-                self.write_text(op, text, len, at)
+                self.write_text(Item::of(op), text, len, at)
             }
         };
         self.jump(done, &[behind]);
@@ -399,13 +411,13 @@ impl Frame<'_, '_> {
         if run == 0 { at } else { self.reserve(at, run) }
     }
 
-    fn load_text(&mut self, cell: Cell) -> (Value, Value) {
+    pub fn load_text(&mut self, cell: Cell) -> (Value, Value) {
         let text = self.load(types::I64, cell.base, cell.offset + STR_PTR);
         let len = self.b.ins().uload32(MEM, cell.base, cell.offset + STR_LEN);
         (text, len)
     }
 
-    /// A field that the interpreter's helper writes: maps, packed lists, message sets.
+    /// A field that the interpreter's helper writes: packed lists, sorted maps, message sets.
     fn emit_helper(&mut self, number: usize, op: &EncodeOp, at: Value, done: Block) -> Value {
         if op.cardinality != Cardinality::Singular {
             let cell = self.cell(op, done, at);
@@ -451,19 +463,14 @@ impl Frame<'_, '_> {
         let here = self.add(behind_element, -size);
         let at = if op.kind.is_message() {
             let sub = self.load(types::I64, here, 0);
-            self.write_message(op, sub, at)
+            self.write_message(Item::of(op), op.child.get(), sub, at, 1)
         } else if matches!(op.kind, ValueKind::String | ValueKind::Bytes) {
             let (text, len) = self.load_text(Cell { base: here, offset: 0 });
-            self.write_text(op, text, len, at)
+            self.write_text(Item::of(op), text, len, at)
         } else {
             let at = self.reserve(at, 0);
-            let ty = match size {
-                1 => types::I8,
-                4 => types::I32,
-                _ => types::I64,
-            };
-            let value = self.load(ty, here, 0);
-            self.write_number(op, value, at)
+            let value = self.load(width(op.kind), here, 0);
+            self.write_number(Item::of(op), value, at)
         };
         let more = self.compare(IntCC::NotEqual, here, first);
         self.branch(more, (element, &[at, here]), (all, &[at]));
@@ -471,42 +478,58 @@ impl Frame<'_, '_> {
         at
     }
 
-    /// A sub-message with its tag.
-    fn write_message(&mut self, op: &EncodeOp, sub: Value, at: Value) -> Value {
-        let Some(child) = op.child.get() else { return at };
+    /// A sub-message with its tag, so many levels down.
+    pub fn write_message(
+        &mut self,
+        item: Item,
+        child: Option<&EncodeProgram>,
+        sub: Value,
+        at: Value,
+        levels: i64,
+    ) -> Value {
+        let Some(child) = child else { return at };
         let child = std::ptr::from_ref(child).cast();
         let deeper = self.b.create_block();
-        self.branch(self.s.depth, (deeper, &[]), (self.s.fail, &[]));
+        let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, self.s.depth, levels);
+        self.branch(too_deep, (self.s.fail, &[]), (deeper, &[]));
         self.b.switch_to_block(deeper);
-        let depth = self.b.ins().iadd_imm_s(self.s.depth, -1);
-        if op.kind == ValueKind::Group {
+        let depth = self.b.ins().iadd_imm_s(self.s.depth, -levels);
+        if item.kind == ValueKind::Group {
             let at = self.reserve(at, 0);
             let to_end = WireType::EndGroup as u64 - WireType::StartGroup as u64;
-            let at = self.write_tag(op.tag_bytes + to_end, op.tag_len, at);
+            let at = self.write_tag(item.tag_bytes + to_end, item.tag_len, at);
             let at = self.call_program(child, ENTRY, &[at, sub, depth]);
             self.fail_if_null(at);
             let at = self.reserve(at, 0);
-            return self.write_tag(op.tag_bytes, op.tag_len, at);
+            return self.write_tag(item.tag_bytes, item.tag_len, at);
         }
-        // Positions move when the room grows, distances from the end do not.
-        let end = self.load_ctx(types::I64, END);
-        let before = self.b.ins().isub(end, at);
+        let before = self.written(at);
         let at = self.call_program(child, ENTRY, &[at, sub, depth]);
         self.fail_if_null(at);
-        let at = self.reserve(at, 0);
+        self.write_length(item, before, at)
+    }
+
+    /// How many bytes are written. Positions move when the room grows, this does not.
+    pub fn written(&mut self, at: Value) -> Value {
         let end = self.load_ctx(types::I64, END);
-        let written = self.b.ins().isub(end, at);
+        self.b.ins().isub(end, at)
+    }
+
+    /// The length of all that was written since `before`, and the tag.
+    pub fn write_length(&mut self, item: Item, before: Value, at: Value) -> Value {
+        let at = self.reserve(at, 0);
+        let written = self.written(at);
         let len = self.b.ins().isub(written, before);
-        self.write_varint_field(op, len, false, at)
+        self.write_varint_field(item, len, false, at)
     }
 
     /// A string with its length and tag.
-    fn write_text(&mut self, op: &EncodeOp, text: Value, len: Value, at: Value) -> Value {
+    pub fn write_text(&mut self, item: Item, text: Value, len: Value, at: Value) -> Value {
         let bytes = self.add(len, ROOM as i64);
         let at = self.reserve_dynamic(at, bytes);
         let to = self.b.ins().isub(at, len);
         self.copy(text, to, len);
-        self.write_varint_field(op, len, false, to)
+        self.write_varint_field(item, len, false, to)
     }
 
     /// Copies `len` bytes, neither reading nor writing others: two overlapping moves up to 32 bytes, a loop of moves up to
@@ -601,4 +624,13 @@ fn run_before(program: &EncodeProgram, to: usize) -> i64 {
         }
     }
     sum
+}
+
+/// The type that a number of this kind is loaded as.
+pub(super) fn width(kind: ValueKind) -> Type {
+    match kind.storage() {
+        Storage::Bool => types::I8,
+        Storage::Bits32 => types::I32,
+        _ => types::I64,
+    }
 }

@@ -7,7 +7,7 @@
 //! registers, so that the hot path holds everything in registers.
 //!
 //! `frame` sets up a decode function, its dispatch and its ends; `values` reads varints, lengths and text; `fields` and
-//! `maps` are the handlers. `encode` is the whole of an encode function. `code` is what both are built with.
+//! `maps` are the handlers. `encode` and `encode_maps` are the whole of an encode function. `code` is what both are built with.
 //!
 //! # Positions and limits of decode
 //!
@@ -19,6 +19,7 @@
 
 mod code;
 mod encode;
+mod encode_maps;
 mod fields;
 mod frame;
 mod maps;
