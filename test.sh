@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Everything that must pass before a change lands: style, the tests of all crates, the build without the compiler, and
+# the official conformance suite on both engines. Installs what it needs from the package registries.
+set -euo pipefail
+cd "$(dirname "$0")"
+export CARGO_TERM_COLOR=never RUST_BACKTRACE=1
+
+step() { printf '\n== %s\n' "$*"; }
+
+step style
+cargo fmt --all --check
+cargo clippy --workspace --exclude protojit-benches --all-targets -- -D warnings
+cargo clippy -p protojit --no-default-features -- -D warnings
+
+step documentation
+RUSTDOCFLAGS='-D warnings' cargo doc --workspace --exclude protojit-benches --no-deps
+
+step tests
+cargo test --workspace --exclude protojit-benches
+
+step 'tests without the compiler'
+cargo test -p protojit --no-default-features
+
+step conformance
+conformance/run.sh interp
+conformance/run.sh jit
