@@ -156,6 +156,11 @@ impl<'a> MessageMut<'a> {
     /// The slot is of another layout.
     #[track_caller]
     pub fn mutable(&mut self, slot: &FieldSlot) -> Result<MessageMut<'_>, SetError> {
+        self.reborrow().into_mutable(slot)
+    }
+
+    #[track_caller]
+    pub(super) fn into_mutable(mut self, slot: &FieldSlot) -> Result<MessageMut<'a>, SetError> {
         let slot = own(self.layout, slot);
         if slot.storage != Storage::Message {
             return Err(SetError::WrongKind);
@@ -179,6 +184,11 @@ impl<'a> MessageMut<'a> {
     /// The slot is of another layout.
     #[track_caller]
     pub fn list(&mut self, slot: &FieldSlot) -> Result<ListMut<'_>, SetError> {
+        self.reborrow().into_list(slot)
+    }
+
+    #[track_caller]
+    pub(super) fn into_list(mut self, slot: &FieldSlot) -> Result<ListMut<'a>, SetError> {
         let slot = own(self.layout, slot);
         if slot.storage != Storage::List {
             return Err(SetError::WrongKind);
@@ -221,6 +231,11 @@ impl<'a> MessageMut<'a> {
     /// The slot is of another layout.
     #[track_caller]
     pub fn map(&mut self, slot: &FieldSlot) -> Result<MapMut<'_>, SetError> {
+        self.reborrow().into_map(slot)
+    }
+
+    #[track_caller]
+    pub(super) fn into_map(mut self, slot: &FieldSlot) -> Result<MapMut<'a>, SetError> {
         let slot = own(self.layout, slot);
         if slot.storage != Storage::Map {
             return Err(SetError::WrongKind);

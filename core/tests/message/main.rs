@@ -2,6 +2,7 @@
 //!
 //! The schema comes from a fixture, so that the tests also run where compiling it takes too long (Miri).
 
+mod handles;
 mod kinds;
 mod merge;
 mod owned;
