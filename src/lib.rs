@@ -8,12 +8,15 @@
 //! * [`Runtime`], [`RuntimeBuilder`]: engine, memory, limits.
 //! * [`Schema`], [`MessageType`]: from descriptors to messages.
 //! * [`Arena`], [`MessageRef`], [`Message`]: where messages live, and how they are read and changed.
+//! * [`json`]: messages as JSON, both ways.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod coder;
+mod convert;
 mod counts;
 mod engine;
+pub mod json;
 mod message_type;
 mod runtime;
 mod schema;
