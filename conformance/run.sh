@@ -130,10 +130,10 @@ engine_check() {
     done
     read -r compiled interpreted disagreements fallbacks < <(
         awk '/^served/ { c += $2; i += $4; d += $6; f += $8 } END { print c + 0, i + 0, d + 0, f + 0 }' "$out/report")
-    echo "$engine: compiled code served $compiled decodes, the interpreter $interpreted"
+    echo "$engine: compiled code served $compiled decodes and encodes, the interpreter $interpreted"
     case $engine in
         jit)
-            echo "$engine: $fallbacks types were not compiled, the engines disagreed about $disagreements inputs"
+            echo "$engine: $fallbacks programs were not compiled, the engines disagreed about $disagreements inputs"
             [ "$compiled" != 0 ] && [ "$interpreted$fallbacks$disagreements" = 000 ]
             ;;
         interp) [ "$compiled" = 0 ] && [ "$interpreted" != 0 ] ;;

@@ -98,9 +98,9 @@ pub enum Outcome {
     /// The message in the binary format.
     Protobuf(Vec<u8>),
     /// The message as JSON.
-    Json(String),
+    Json(Vec<u8>),
     /// The message in the text format.
-    Text(String),
+    Text(Vec<u8>),
     /// Not supported.
     Skipped(String),
 }
@@ -112,10 +112,10 @@ impl Outcome {
             Outcome::ParseError(s) => (1, s.as_bytes()),
             Outcome::RuntimeError(s) => (2, s.as_bytes()),
             Outcome::Protobuf(b) => (3, b.as_slice()),
-            Outcome::Json(s) => (4, s.as_bytes()),
+            Outcome::Json(b) => (4, b.as_slice()),
             Outcome::Skipped(s) => (5, s.as_bytes()),
             Outcome::SerializeError(s) => (6, s.as_bytes()),
-            Outcome::Text(s) => (8, s.as_bytes()),
+            Outcome::Text(b) => (8, b.as_slice()),
         };
         let mut out = vec![number << 3 | 2];
         let mut len = value.len();
@@ -268,10 +268,10 @@ mod tests {
             (Outcome::ParseError(s()), 0x0a),
             (Outcome::RuntimeError(s()), 0x12),
             (Outcome::Protobuf(b"x".to_vec()), 0x1a),
-            (Outcome::Json(s()), 0x22),
+            (Outcome::Json(b"x".to_vec()), 0x22),
             (Outcome::Skipped(s()), 0x2a),
             (Outcome::SerializeError(s()), 0x32),
-            (Outcome::Text(s()), 0x42),
+            (Outcome::Text(b"x".to_vec()), 0x42),
         ] {
             assert_eq!(outcome.to_bytes(), [tag, 1, b'x']);
         }

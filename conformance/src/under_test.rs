@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 
-use protojit::{Arena, Direction, Engine, MessageRef, MessageType, Runtime, Schema};
+use protojit::json::{self, JsonReadOptions, JsonWriteOptions};
+use protojit::{Arena, Engine, EngineUsed, MessageRef, MessageType, Runtime, Schema};
 
 use crate::codec::Codec;
 use crate::protocol::{Format, Outcome, Request};
@@ -29,11 +30,12 @@ impl Protojit {
     pub fn served(&self) -> Served {
         self.arena.flush_counts();
         let trace = self.runtime.trace();
-        let mut served = Served { fallbacks: trace.fallbacks(Direction::Decode).count(), ..Served::default() };
+        let mut served = Served::default();
         for program in &trace.programs {
             served.compiled += program.compiled_calls;
             served.interpreted += program.interpreted_calls;
             served.disagreements += program.disagreements;
+            served.fallbacks += u64::from(program.engine != EngineUsed::Jit);
         }
         served
     }
@@ -52,38 +54,55 @@ impl Codec for Protojit {
             return Outcome::RuntimeError("a request without a payload".into());
         };
         self.arena.reset();
-        let message = match format {
-            Format::Protobuf => message_type.decode(payload, &self.arena).map_err(|e| e.to_string()),
+        if *format == Format::Protobuf {
+            return match message_type.decode(payload, &self.arena) {
+                Ok(message) => write(message_type, message, request),
+                Err(error) => Outcome::ParseError(error.to_string()),
+            };
+        }
+        let mut message = match message_type.new_in(&self.arena) {
+            Ok(message) => message,
+            Err(error) => return Outcome::RuntimeError(error.to_string()),
+        };
+        let read = match format {
+            Format::Json => {
+                let options = JsonReadOptions { ignore_unknown: request.ignore_unknown_json(), ..Default::default() };
+                json::read(payload, &mut message, &options, &self.schema).map_err(|e| e.to_string())
+            }
             other => return Outcome::Skipped(format!("{other:?} input")),
         };
-        match message {
-            Ok(message) => write(message_type, message, request),
+        match read {
+            Ok(()) => write(message_type, message.as_ref(), request),
             Err(error) => Outcome::ParseError(error),
         }
     }
 }
 
 fn write(message_type: &MessageType, message: MessageRef<'_>, request: &Request) -> Outcome {
-    match request.output() {
-        Format::Protobuf => match message_type.encode_to_vec(message) {
-            Ok(bytes) => Outcome::Protobuf(bytes),
-            Err(error) => Outcome::SerializeError(error.to_string()),
-        },
-        other => Outcome::Skipped(format!("{other:?} output")),
-    }
+    let written = match request.output() {
+        Format::Protobuf => message_type.encode_to_vec(message).map(Outcome::Protobuf).map_err(|e| e.to_string()),
+        Format::Json => {
+            let mut out = Vec::new();
+            json::write(message, &JsonWriteOptions::default(), message_type.schema(), &mut out)
+                .map(|()| Outcome::Json(out))
+                .map_err(|e| e.to_string())
+        }
+        other => Ok(Outcome::Skipped(format!("{other:?} output"))),
+    };
+    written.unwrap_or_else(Outcome::SerializeError)
 }
 
 /// What the trace says about a run.
 #[derive(Debug, Default)]
 pub struct Served {
-    /// Decodes that compiled code served.
+    /// Decodes and encodes that compiled code served.
     compiled: u64,
-    /// Decodes that the interpreter served.
+    /// Decodes and encodes that the interpreter served.
     interpreted: u64,
     /// Inputs that the engines were found to disagree about.
     disagreements: u64,
-    /// Message types that are not compiled.
-    fallbacks: usize,
+    /// Programs that are not compiled: message types, each in one direction.
+    fallbacks: u64,
 }
 
 impl fmt::Display for Served {
