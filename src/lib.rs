@@ -8,7 +8,7 @@
 //! * [`Runtime`], [`RuntimeBuilder`]: engine, memory, limits.
 //! * [`Schema`], [`MessageType`]: from descriptors to messages.
 //! * [`Arena`], [`MessageRef`], [`Message`]: where messages live, and how they are read and changed.
-//! * [`json`]: messages as JSON, both ways.
+//! * [`json`], [`text`]: messages as JSON and in the text format, both ways.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
@@ -20,6 +20,7 @@ pub mod json;
 mod message_type;
 mod runtime;
 mod schema;
+pub mod text;
 mod trace;
 
 pub use engine::{CompileMode, Engine, Fallback};

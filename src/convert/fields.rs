@@ -1,8 +1,8 @@
 //! Fields by name.
 
-use protojit_core::message::MessageRef;
+use protojit_core::message::{KeyRef, MessageRef};
 use protojit_core::program::Layout;
-use protojit_core::schema::model::{EnumDef, FieldKey, MessageId, SchemaData, Symbol};
+use protojit_core::schema::model::{EnumDef, FieldDef, FieldKey, FieldKind, MessageId, SchemaData, Symbol};
 
 use super::error::{Fault, ReadErrorKind, ReadFault};
 use super::path::PathStep;
@@ -34,6 +34,29 @@ pub(crate) fn enum_name(def: &EnumDef, number: i32) -> Option<&str> {
 /// The number of an enum's name, `None` where it is not declared.
 pub(crate) fn enum_number(def: &EnumDef, name: &str) -> Option<i32> {
     def.by_name.get(name).map(|&at| def.values[at as usize].number)
+}
+
+/// The definitions of a map's key and value; `None` for other fields.
+pub(crate) fn map_defs<'s>(schema: &'s SchemaData, def: &FieldDef) -> Option<(&'s FieldDef, &'s FieldDef)> {
+    match def.kind {
+        FieldKind::Message(entry) if def.is_map => match schema.message(entry).fields.as_slice() {
+            [key, value, ..] => Some((key, value)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A map's key in paths.
+pub(crate) fn key_text(key: KeyRef<'_>) -> Box<str> {
+    match key {
+        KeyRef::Bool(key) => key.to_string().into(),
+        KeyRef::I32(key) => key.to_string().into(),
+        KeyRef::I64(key) => key.to_string().into(),
+        KeyRef::U32(key) => key.to_string().into(),
+        KeyRef::U64(key) => key.to_string().into(),
+        KeyRef::Str(key) => key.to_str_lossy().into(),
+    }
 }
 
 /// The fault of a message that lacks a required field.

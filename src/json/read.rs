@@ -8,7 +8,7 @@ use super::scalar::Scalar;
 use super::tokenizer::{Token, Tokenizer};
 use super::{AnyResolver, ReadError, ReadErrorKind};
 use crate::convert::error::{Fault, ReadFault, Within};
-use crate::convert::fields::{Seen, check_required, extension_named};
+use crate::convert::fields::{Seen, check_required, extension_named, map_defs};
 use crate::convert::path::PathStep;
 
 /// The enum that `null` stands for.
@@ -143,7 +143,7 @@ impl<'i> Reader<'i, '_> {
             return Err(Fault::at(ReadErrorKind::OneofConflict, name_at, format!("{other} is set already")));
         }
         if def.presence == Presence::Repeated {
-            if let Some(key) = map_key_def(schema, def) {
+            if let Some(key) = map_defs(schema, def) {
                 let map = message.map(slot);
                 let mut map = map.map_err(|error| Fault::of_set(error, name_at))?;
                 return self.map(schema, key, &mut map);
@@ -249,17 +249,6 @@ fn takes_null(schema: &SchemaData, kind: FieldKind) -> bool {
         FieldKind::Message(id) => schema.message(id).well_known == Some(WellKnown::Value),
         FieldKind::Enum(id) => &*schema.enum_(id).full_name == NULL_VALUE,
         _ => false,
-    }
-}
-
-/// The definitions of a map's key and value; `None` for lists.
-pub(super) fn map_key_def<'s>(schema: &'s SchemaData, def: &FieldDef) -> Option<(&'s FieldDef, &'s FieldDef)> {
-    match def.kind {
-        FieldKind::Message(entry) if def.is_map => match schema.message(entry).fields.as_slice() {
-            [key, value, ..] => Some((key, value)),
-            _ => None,
-        },
-        _ => None,
     }
 }
 

@@ -5,11 +5,12 @@ use protojit_core::message::{MessageMut, Value};
 use protojit_core::program::FieldSlot;
 use protojit_core::schema::model::{FieldKind, WellKnown};
 
-use super::read::{Reader, TYPE, map_key_def};
+use super::read::{Reader, TYPE};
 use super::tokenizer::Token;
 use super::write_known::{NANOS, ONLY, SECONDS, TYPE_URL, VALUE};
 use super::{ReadErrorKind, field_mask, time, type_name};
 use crate::convert::error::{Fault, ReadFault, Within};
+use crate::convert::fields::map_defs;
 use crate::convert::path::PathStep;
 
 type Done = Result<(), ReadFault>;
@@ -68,7 +69,7 @@ impl Reader<'_, '_> {
     fn known_map(&mut self, message: &mut MessageMut<'_>, number: u32) -> Done {
         let layout = message.layout();
         let found =
-            layout.slot(number).and_then(|slot| Some((slot, map_key_def(&layout.schema, layout.field_def(slot))?)));
+            layout.slot(number).and_then(|slot| Some((slot, map_defs(&layout.schema, layout.field_def(slot))?)));
         match found {
             Some((slot, defs)) => {
                 self.tokens.expect(Token::Object)?;

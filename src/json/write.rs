@@ -7,7 +7,7 @@ use protojit_core::schema::model::{EnumDef, FieldKey, FieldKind};
 use super::escape::push_string;
 use super::{AnyResolver, WriteError, WriteErrorKind, base64};
 use crate::convert::error::{Fault, Within, WriteFault};
-use crate::convert::fields::enum_name;
+use crate::convert::fields::{enum_name, key_text};
 use crate::convert::number::{push_finite, push_integer};
 use crate::convert::path::PathStep;
 
@@ -284,17 +284,5 @@ impl Writer<'_> {
     fn line(&mut self) {
         self.out.push(b'\n');
         self.out.resize(self.out.len() + 2 * self.level, b' ');
-    }
-}
-
-/// A key in paths.
-pub(super) fn key_text(key: KeyRef<'_>) -> Box<str> {
-    match key {
-        KeyRef::Bool(key) => key.to_string().into(),
-        KeyRef::I32(key) => key.to_string().into(),
-        KeyRef::I64(key) => key.to_string().into(),
-        KeyRef::U32(key) => key.to_string().into(),
-        KeyRef::U64(key) => key.to_string().into(),
-        KeyRef::Str(key) => key.to_str_lossy().into(),
     }
 }
