@@ -7,7 +7,7 @@
 use std::alloc::{Layout as AllocLayout, alloc, dealloc};
 use std::cell::{Cell, RefCell};
 use std::mem::MaybeUninit;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// The default bound of the memory that one arena takes between two resets: 2 GiB.
@@ -42,6 +42,21 @@ pub struct ArenaFull {
 struct Chunk {
     ptr: *mut u8,
     size: usize,
+}
+
+/// Where chunks come from in place of the allocator: for tests, which put them between unmapped pages and make every
+/// growth happen that can.
+///
+/// # Safety
+/// Chunks are memory that nobody else holds until they are given back, aligned to eight, of at least the size asked
+/// for and a multiple of eight.
+#[doc(hidden)]
+pub unsafe trait ChunkSource: Send {
+    /// A chunk of at least `least` bytes, a multiple of eight; an arena of its own accord would take `wanted`.
+    fn take(&mut self, least: usize, wanted: usize) -> Option<NonNull<[u8]>>;
+
+    /// Takes a chunk back.
+    fn give_back(&mut self, chunk: NonNull<[u8]>);
 }
 
 /// Event counts of an arena: how many decodes each engine ran, and so on. The engines give them their meaning.
@@ -81,6 +96,7 @@ pub struct Arena {
     chunks: RefCell<Vec<Chunk>>,
     reserved: Cell<usize>,
     limit: usize,
+    source: Option<Box<RefCell<dyn ChunkSource>>>,
     pins: RefCell<Vec<Pin>>,
     /// The owner pinned last; `counters` are its counts.
     last_pin: Cell<*const ()>,
@@ -113,6 +129,7 @@ impl Arena {
             chunks: RefCell::default(),
             reserved: Cell::new(0),
             limit,
+            source: None,
             pins: RefCell::default(),
             last_pin: Cell::new(ptr::null()),
             counters: Default::default(),
@@ -124,6 +141,14 @@ impl Arena {
         let arena = Arena::new();
         // Where the memory cannot be had the first decode reports it.
         let _ = arena.grow(bytes);
+        arena
+    }
+
+    /// An empty arena whose chunks come from `source`.
+    #[doc(hidden)]
+    pub fn with_chunk_source(limit: usize, source: impl ChunkSource + 'static) -> Arena {
+        let mut arena = Arena::with_limit(limit);
+        arena.source = Some(Box::new(RefCell::new(source)));
         arena
     }
 
@@ -149,11 +174,11 @@ impl Arena {
         let chunks = self.chunks.get_mut();
         if chunks.len() > 1 {
             let size = self.reserved.get();
-            free(chunks);
+            free(chunks, self.source.as_deref());
             self.reserved.set(0);
             self.bump.set(Bump { at: ptr::without_provenance_mut(8), end: ptr::without_provenance_mut(8) });
             // Where one chunk of that size cannot be had, the next decode begins small.
-            let _ = self.add_chunk(size);
+            let _ = self.add_chunk(size, size);
         } else if let Some(chunk) = chunks.first() {
             let end = chunk.ptr.wrapping_add(chunk.size);
             self.bump.set(Bump { at: chunk.ptr, end });
@@ -167,7 +192,7 @@ impl Arena {
 
     /// Gives all memory back to the allocator and lets go of the schemas it kept alive.
     pub fn release(&mut self) {
-        free(self.chunks.get_mut());
+        free(self.chunks.get_mut(), self.source.as_deref());
         self.reserved.set(0);
         self.bump.set(Bump { at: ptr::without_provenance_mut(8), end: ptr::without_provenance_mut(8) });
         self.release_owners();
@@ -227,16 +252,18 @@ impl Arena {
         let full = ArenaFull { limit: self.limit };
         let reserved = self.reserved.get();
         let room = self.limit.checked_sub(reserved).ok_or(full)?;
+        let least = size.checked_next_multiple_of(8).ok_or(full)?;
         let size = size.checked_next_multiple_of(CHUNK_ALIGN).ok_or(full)?;
         let step = reserved.clamp(FIRST_CHUNK, LARGEST_STEP);
         let wanted = size.max(step).min(room & !(CHUNK_ALIGN - 1));
         if wanted < size {
             return Err(full);
         }
-        self.add_chunk(wanted)
+        self.add_chunk(least, wanted)
     }
 
-    fn add_chunk(&self, size: usize) -> Result<Bump, ArenaFull> {
+    /// Of `size` bytes; a source of chunks may give less, at least `least`.
+    fn add_chunk(&self, least: usize, mut size: usize) -> Result<Bump, ArenaFull> {
         let full = ArenaFull { limit: self.limit };
         if size == 0 {
             return Err(full);
@@ -244,8 +271,15 @@ impl Arena {
         let layout = AllocLayout::from_size_align(size, CHUNK_ALIGN).map_err(|_| full)?;
         let mut chunks = self.chunks.borrow_mut();
         chunks.try_reserve(1).map_err(|_| full)?;
-        // SAFETY: `size` is not zero.
-        let ptr = unsafe { alloc(layout) };
+        let ptr = match &self.source {
+            // SAFETY: `size` is not zero.
+            None => unsafe { alloc(layout) },
+            Some(source) => {
+                let chunk = source.borrow_mut().take(least, size).ok_or(full)?;
+                size = chunk.len();
+                chunk.as_ptr().cast()
+            }
+        };
         if ptr.is_null() {
             return Err(full);
         }
@@ -337,17 +371,23 @@ impl Arena {
     }
 }
 
-fn free(chunks: &mut Vec<Chunk>) {
-    for chunk in chunks.drain(..) {
-        // SAFETY: allocated in `add_chunk` with this very layout, and dropped from the list now.
-        unsafe { dealloc(chunk.ptr, AllocLayout::from_size_align_unchecked(chunk.size, CHUNK_ALIGN)) };
+fn free(chunks: &mut Vec<Chunk>, source: Option<&RefCell<dyn ChunkSource>>) {
+    for Chunk { ptr, size } in chunks.drain(..) {
+        match source {
+            // SAFETY: allocated in `add_chunk` with this very layout, and dropped from the list now.
+            None => unsafe { dealloc(ptr, AllocLayout::from_size_align_unchecked(size, CHUNK_ALIGN)) },
+            Some(source) => {
+                let chunk = NonNull::new(ptr).map(|ptr| NonNull::slice_from_raw_parts(ptr, size));
+                chunk.into_iter().for_each(|chunk| source.borrow_mut().give_back(chunk));
+            }
+        }
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
         self.flush_counts();
-        free(self.chunks.get_mut());
+        free(self.chunks.get_mut(), self.source.as_deref());
     }
 }
 
