@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt;
 
 use protojit::json::{self, JsonReadOptions, JsonWriteOptions};
+use protojit::text::{self, TextReadOptions, TextWriteOptions};
 use protojit::{Arena, Engine, EngineUsed, MessageRef, MessageType, Runtime, Schema};
 
 use crate::codec::Codec;
@@ -69,6 +70,9 @@ impl Codec for Protojit {
                 let options = JsonReadOptions { ignore_unknown: request.ignore_unknown_json(), ..Default::default() };
                 json::read(payload, &mut message, &options, &self.schema).map_err(|e| e.to_string())
             }
+            Format::Text => {
+                text::read(payload, &mut message, &TextReadOptions::default(), &self.schema).map_err(|e| e.to_string())
+            }
             other => return Outcome::Skipped(format!("{other:?} input")),
         };
         match read {
@@ -85,6 +89,14 @@ fn write(message_type: &MessageType, message: MessageRef<'_>, request: &Request)
             let mut out = Vec::new();
             json::write(message, &JsonWriteOptions::default(), message_type.schema(), &mut out)
                 .map(|()| Outcome::Json(out))
+                .map_err(|e| e.to_string())
+        }
+        Format::Text => {
+            let options =
+                TextWriteOptions { unknown_fields: request.print_unknown_fields, ..TextWriteOptions::default() };
+            let mut out = Vec::new();
+            text::write(message, &options, message_type.schema(), &mut out)
+                .map(|()| Outcome::Text(out))
                 .map_err(|e| e.to_string())
         }
         other => Ok(Outcome::Skipped(format!("{other:?} output"))),
