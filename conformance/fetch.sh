@@ -14,7 +14,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-target=${CARGO_TARGET_DIR:-$here/../target}
+target=$(cd "$here/.." && realpath -m "${CARGO_TARGET_DIR:-target}") # as cargo takes it
 tools=${PROTOJIT_TOOLS:-$target/conformance}
 mkdir -p "$tools"
 tools=$(cd "$tools" && pwd)
@@ -88,7 +88,7 @@ private_libraries() {
     [ -n "$uri" ] || die "found no mirror for ${VERSION_CODENAME:-this release} in apt's sources"
 
     apt=$tools/apt
-    rm -rf "$apt" "$tools/lib"
+    rm -rf "$apt" "${tools:?}/lib"
     mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/debs" "$tools/lib"
     : >"$apt/status"
     echo "deb $uri $suite main" >"$apt/sources.list"

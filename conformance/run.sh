@@ -36,7 +36,7 @@ tools=$("$here/fetch.sh" | tail -n 1)
 own=0
 if [ -z "$testee" ]; then
     own=1
-    target=${CARGO_TARGET_DIR:-$here/../target}
+    target=$(cd "$here/.." && realpath -m "${CARGO_TARGET_DIR:-target}")
     (cd "$here/.." && cargo build --quiet --profile "$profile" -p protojit-conformance)
     case $profile in dev | test) profile=debug ;; bench) profile=release ;; esac
     testee=$target/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}$profile/protojit-conformance

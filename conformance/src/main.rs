@@ -8,8 +8,6 @@
 //! * [`codec`] the seam between it and the library under test,
 //! * [`under_test`] the library's side of that seam.
 
-#![allow(dead_code, reason = "JSON and text are to come")]
-
 mod codec;
 mod protocol;
 mod under_test;

@@ -92,8 +92,7 @@ fn write(message_type: &MessageType, message: MessageRef<'_>, request: &Request)
                 .map_err(|e| e.to_string())
         }
         Format::Text => {
-            let options =
-                TextWriteOptions { unknown_fields: request.print_unknown_fields, ..TextWriteOptions::default() };
+            let options = TextWriteOptions { unknown_fields: request.print_unknown_fields, ..Default::default() };
             let mut out = Vec::new();
             text::write(message, &options, message_type.schema(), &mut out)
                 .map(|()| Outcome::Text(out))

@@ -3,8 +3,6 @@
 mod json_known;
 mod json_read;
 mod json_write;
-mod text_read;
-mod text_write;
 
 use std::sync::OnceLock;
 
