@@ -3,6 +3,8 @@
 mod json_known;
 mod json_read;
 mod json_write;
+mod text_read;
+mod text_write;
 
 use std::sync::OnceLock;
 

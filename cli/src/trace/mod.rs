@@ -1,0 +1,110 @@
+//! `protojit jit-trace`: what is compiled, how large it is, which engine ran, and why not where it did not.
+
+mod advice;
+mod measure;
+mod report;
+
+use protojit::descriptors::MessageDescriptor;
+use protojit::{Direction, Engine, EngineUsed, MessageType, Trace};
+
+use crate::args::{Expect, ReportFormat, RuntimeArgs, TraceArgs};
+use crate::failure::{Failure, Outcome, say};
+use crate::output::Output;
+use crate::schema;
+use measure::Measured;
+use report::Report;
+
+/// Compiles, runs, compares and reports.
+pub fn run(args: &TraceArgs, runtime_args: &RuntimeArgs) -> Outcome {
+    let loaded = schema::load(&args.schema)?;
+    let messages = messages(args, &loaded)?;
+    let runtime = runtime_args.runtime(runtime_args.engine);
+    let schema = runtime.register_descriptors(loaded.descriptors.clone());
+    let types: Vec<MessageType> = messages.iter().map(|message| runtime_args.message_type(&schema, message)).collect();
+    for message_type in &types {
+        // Compiles; what became of it is in the trace.
+        let _ = message_type.is_compiled();
+    }
+    let interpreted = runtime_args.runtime(Engine::Interp);
+    let interpreted = interpreted.register_descriptors(loaded.descriptors.clone());
+    let interpreted = runtime_args.message_type(&interpreted, &messages[0]);
+    let (mut inputs, mut bad) = (Vec::new(), None);
+    for path in &args.input {
+        match measure::measure(path, args, runtime_args, &types[0], &interpreted) {
+            Ok(measured) => inputs.push(measured),
+            Err(failure) => {
+                // The others are worth seeing, and so is the trace.
+                if let Some(Failure::Input(other)) = bad.replace(failure) {
+                    say("error", other);
+                }
+            }
+        }
+    }
+    let trace = runtime.trace();
+    let clif =
+        if args.clif { types.iter().map(|found| report::clif(found, runtime_args)).collect() } else { Vec::new() };
+    let mut out = Output::stdout();
+    let report = Report::new(&trace, &inputs, clif);
+    match args.format {
+        ReportFormat::Table => out.write(report.table().as_bytes())?,
+        ReportFormat::Json => out.write(report.json()?.as_bytes())?,
+    }
+    out.flush()?;
+    match bad {
+        Some(failure) => Err(failure),
+        None => verdict(args.expect, &trace, &inputs),
+    }
+}
+
+/// What to compile: the messages named, or all at the top level. Inputs need one that they are payloads of.
+fn messages(args: &TraceArgs, loaded: &schema::Loaded) -> Outcome<Vec<MessageDescriptor>> {
+    if !args.message.is_empty() {
+        return args.message.iter().map(|name| loaded.message(Some(name))).collect();
+    }
+    let top_level = loaded.top_level();
+    if top_level.is_empty() || !args.input.is_empty() {
+        return Ok(vec![loaded.message(None)?]);
+    }
+    Ok(top_level)
+}
+
+/// Whether all is as it should be.
+fn verdict(expect: Option<Expect>, trace: &Trace, inputs: &[Measured]) -> Outcome {
+    if let Some(input) = inputs.iter().find(|input| input.disagreement.is_some()) {
+        let what = input.disagreement.as_deref().unwrap_or_default();
+        return Err(Failure::Expectation(format!("{}: the engines disagree: {what}; please report it", input.file)));
+    }
+    match expect {
+        None => Ok(()),
+        Some(Expect::Compiled) => compiled(trace),
+    }
+}
+
+/// Whether all decoding was done by compiled code.
+fn compiled(trace: &Trace) -> Outcome {
+    let decodes = || trace.programs.iter().filter(|program| program.direction == Direction::Decode);
+    let interpreted: Vec<_> = decodes().filter(|program| program.engine != EngineUsed::Jit).collect();
+    if let Some(first) = interpreted.first() {
+        let others = match interpreted.len() - 1 {
+            0 => String::new(),
+            1 => " (and 1 other message)".to_owned(),
+            more => format!(" (and {more} other messages)"),
+        };
+        let reason = first.reason.unwrap_or("unknown");
+        let detail = first.detail.as_deref().unwrap_or("no reason was given");
+        return Err(Failure::Expectation(format!(
+            "expected compiled code, but {}{others} is interpreted: {reason}: {detail}",
+            first.message
+        )));
+    }
+    if let Some(program) = decodes().find(|program| program.interpreted_calls > 0) {
+        let calls = program.interpreted_calls;
+        let what = format!("{} is compiled, but {calls} calls were interpreted", program.message);
+        return Err(Failure::Expectation(format!("expected compiled code; {what}")));
+    }
+    if let Some(program) = decodes().find(|program| program.disagreements > 0) {
+        let what = format!("the engines disagreed about {} inputs of {}", program.disagreements, program.message);
+        return Err(Failure::Expectation(format!("{what}; please report it")));
+    }
+    Ok(())
+}

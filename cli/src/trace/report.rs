@@ -1,0 +1,204 @@
+//! The trace for people and for programs.
+
+use std::fmt::Write;
+
+use protojit::{Direction, EngineUsed, MessageType, ProgramTrace, Trace};
+use protojit_core::program::Programs;
+use serde::Serialize;
+
+use super::advice::advice;
+use super::measure::Measured;
+use crate::args::RuntimeArgs;
+use crate::failure::{Failure, Outcome};
+use crate::table;
+
+/// More rows tell people nothing. Programs get them all.
+const MOST_ROWS: usize = 50;
+
+/// All that there is to tell.
+#[derive(Serialize)]
+pub struct Report<'a> {
+    #[serde(flatten)]
+    trace: &'a Trace,
+    inputs: &'a [Measured],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    clif: Vec<Clif>,
+}
+
+/// The intermediate code of one message's decode.
+#[derive(Serialize)]
+pub struct Clif {
+    message: String,
+    text: String,
+}
+
+/// What the compiler is given for this message.
+pub fn clif(message_type: &MessageType, runtime: &RuntimeArgs) -> Clif {
+    let descriptor = message_type.descriptor();
+    let program = Programs::new(descriptor.schema().shared().clone()).decode(descriptor.id(), runtime.decode_options());
+    let text = protojit_jit::compile::clif(program.unit(), program.index());
+    let text = text.unwrap_or_else(|error| format!("; {error}\n"));
+    Clif { message: descriptor.full_name().to_owned(), text }
+}
+
+impl<'a> Report<'a> {
+    pub fn new(trace: &'a Trace, inputs: &'a [Measured], clif: Vec<Clif>) -> Report<'a> {
+        Report { trace, inputs, clif }
+    }
+
+    /// For programs. The names are stable.
+    pub fn json(&self) -> Outcome<String> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| Failure::Input(error.to_string()))?;
+        Ok(text + "\n")
+    }
+
+    /// For people.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_table(&mut text);
+        text
+    }
+
+    fn write_table(&self, out: &mut String) -> std::fmt::Result {
+        let mut rows: Vec<&ProgramTrace> = self.trace.programs.iter().collect();
+        rows.sort_by_key(|row| (!row.root, row.engine == EngineUsed::Jit, std::cmp::Reverse(row.code_bytes)));
+        writeln!(out, "engine: {}", self.trace.engine)?;
+        let shown = &rows[..rows.len().min(MOST_ROWS)];
+        writeln!(out, "{}", programs(shown))?;
+        if rows.len() > shown.len() {
+            writeln!(out, "and {} more; --format json lists them all", rows.len() - shown.len())?;
+        }
+        self.write_totals(out)?;
+        self.write_reasons(out, &rows)?;
+        if !self.inputs.is_empty() {
+            writeln!(out, "\n{}", inputs(self.inputs))?;
+        }
+        for clif in &self.clif {
+            writeln!(out, "\n; decode of {}\n{}", clif.message, clif.text.trim_end())?;
+        }
+        Ok(())
+    }
+
+    fn write_totals(&self, out: &mut String) -> std::fmt::Result {
+        let (compiled, all) = (self.trace.compiled().count(), self.trace.programs.len());
+        let micros: u64 = self.trace.compiled().map(|row| row.compile_micros).sum();
+        let code: usize = self.trace.compiled().map(|row| row.code_bytes).sum();
+        writeln!(
+            out,
+            "compiled: {compiled} of {all} programs, {} of code in {}",
+            table::bytes(code),
+            table::nanos(micros as f64 * 1e3)
+        )?;
+        let Some(arena) = self.trace.arena else { return Ok(()) };
+        writeln!(
+            out,
+            "arena: {} {} of {} in use",
+            bar(arena.in_use, arena.reserved),
+            table::bytes(arena.in_use),
+            table::bytes(arena.reserved)
+        )
+    }
+
+    /// Each reason once, with the messages it holds for and what to do about it.
+    fn write_reasons(&self, out: &mut String, rows: &[&ProgramTrace]) -> std::fmt::Result {
+        let mut reasons: Vec<(&str, &str, Vec<String>)> = Vec::new();
+        for row in rows.iter().filter(|row| row.engine == EngineUsed::Interp) {
+            let (reason, detail) =
+                (row.reason.unwrap_or("unknown"), row.detail.as_deref().unwrap_or("no reason given"));
+            let name = format!("{} ({})", row.message, direction(row.direction));
+            match reasons.iter_mut().find(|(other, ..)| *other == reason) {
+                Some((_, _, names)) => names.push(name),
+                None => reasons.push((reason, detail, vec![name])),
+            }
+        }
+        for (reason, detail, names) in reasons {
+            let few = names.iter().take(4).map(String::as_str).collect::<Vec<_>>().join(", ");
+            let more = if names.len() > 4 { format!(" and {} more", names.len() - 4) } else { String::new() };
+            writeln!(out, "\ninterpreted: {few}{more}\n  why: {reason}: {detail}\n  what to do: {}", advice(reason))?;
+        }
+        Ok(())
+    }
+}
+
+fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Decode => "decode",
+        Direction::Encode => "encode",
+    }
+}
+
+fn programs(rows: &[&ProgramTrace]) -> comfy_table::Table {
+    let columns =
+        ["message", "way", "engine", ">code", ">blocks", ">helpers", ">compile", ">calls", ">fallbacks", "reason"];
+    let mut table = table::table(&columns);
+    for row in rows {
+        let jit = row.engine == EngineUsed::Jit;
+        let of_code = |text: String| if jit { text } else { String::new() };
+        // Calls are counted where they come in.
+        let of_root = |calls: u64| if row.root { calls.to_string() } else { String::new() };
+        table.add_row([
+            row.message.clone(),
+            direction(row.direction).to_owned(),
+            if jit { "jit" } else { "interp" }.to_owned(),
+            of_code(table::bytes(row.code_bytes)),
+            of_code(row.blocks.to_string()),
+            of_code(row.helper_calls.to_string()),
+            of_code(table::nanos(row.compile_micros as f64 * 1e3)),
+            of_root(row.compiled_calls + row.interpreted_calls),
+            of_root(row.interpreted_calls),
+            row.reason.unwrap_or_default().to_owned(),
+        ]);
+    }
+    table
+}
+
+fn inputs(inputs: &[Measured]) -> comfy_table::Table {
+    let columns = ["input", ">messages", ">bytes", "way", ">chosen", ">interp", ">ratio", "same"];
+    let mut table = table::table(&columns);
+    for input in inputs {
+        for (way, nanos) in [
+            ("decode", (|times| times.decode_nanos) as fn(&super::measure::Times) -> f64),
+            ("encode", |times| times.encode_nanos),
+        ] {
+            let chosen = nanos(&input.chosen);
+            let interpreted = input.interpreted.as_ref().map(nanos);
+            table.add_row([
+                input.file.clone(),
+                input.messages.to_string(),
+                input.bytes.to_string(),
+                way.to_owned(),
+                table::nanos(chosen),
+                interpreted.map(table::nanos).unwrap_or_default(),
+                interpreted.map(|other| format!("{}x", table::rounded(other / chosen))).unwrap_or_default(),
+                match (&input.disagreement, &input.interpreted) {
+                    (Some(_), _) => "NO".to_owned(),
+                    (None, Some(_)) => "yes".to_owned(),
+                    (None, None) => String::new(),
+                },
+            ]);
+        }
+    }
+    table
+}
+
+/// How full it is. What is in use shows, however little it is.
+fn bar(part: usize, whole: usize) -> String {
+    const CELLS: usize = 30;
+    let filled = if part == 0 { 0 } else { (part as f64 / whole.max(1) as f64 * CELLS as f64).ceil() as usize };
+    let filled = filled.min(CELLS);
+    format!("[{}{}]", "#".repeat(filled), ".".repeat(CELLS - filled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars() {
+        assert_eq!(bar(0, 10), format!("[{}]", ".".repeat(30)));
+        assert_eq!(bar(1, 1 << 40), format!("[#{}]", ".".repeat(29)));
+        assert_eq!(bar(10, 10), format!("[{}]", "#".repeat(30)));
+        assert_eq!(bar(0, 0), format!("[{}]", ".".repeat(30)));
+    }
+}
