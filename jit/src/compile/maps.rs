@@ -23,14 +23,16 @@ impl Frame<'_, '_> {
         self.jump(entry, &[start, p]);
         let [start, p] = self.switch_to(entry);
         // An entry is a level of nesting, a message in it another.
-        let levels = if map.value.is_message() { 2 } else { 1 };
-        let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, self.s.depth, levels);
-        self.fail_if(too_deep);
+        let at_bottom = self.is_zero(self.s.depth);
+        self.fail_if(at_bottom);
 
         let (_, key_at, end) = self.length(p);
         // All of the entry must lie below the edge: then its tags and numbers can be loaded.
         let beyond = self.compare(IntCC::UnsignedGreaterThan, end, self.s.edge);
         self.leave_if(beyond, start);
+        // What follows an empty entry is none of its fields.
+        let no_key = self.compare(IntCC::Equal, key_at, end);
+        self.leave_if(no_key, start);
         let key_at = self.expect_tag(tag(1, map.key.wire_type()), key_at, start);
         let (key, value_at) = self.read_value(map.key, None, start, key_at);
         let no_value = self.compare(IntCC::UnsignedGreaterThanOrEqual, value_at, end);
@@ -73,6 +75,8 @@ impl Frame<'_, '_> {
         let Some(child) = map.child.get().filter(|_| map.value == ValueKind::Message) else {
             return self.leave_always(start);
         };
+        let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, self.s.depth, 2);
+        self.fail_if(too_deep);
         let (_, value, value_end) = self.length(value_at);
         let other = self.compare(IntCC::NotEqual, value_end, end);
         self.leave_if(other, start);
