@@ -3,6 +3,7 @@
 //! Each has a fixed C layout, since compiled code and foreign languages read them by offset.
 //! All-zero bytes are a valid empty cell of every kind.
 
+use std::hint::assert_unchecked;
 use std::slice;
 
 /// A string or bytes value: sixteen bytes.
@@ -30,8 +31,11 @@ impl StrSlot {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: the caller's promise; `ptr` is not null where `len` is not 0.
-        unsafe { slice::from_raw_parts(self.ptr, self.len as usize) }
+        // SAFETY: the caller's promise; `ptr` is not null where `len` is not 0 (said, so that compilers know).
+        unsafe {
+            assert_unchecked(!self.ptr.is_null());
+            slice::from_raw_parts(self.ptr, self.len as usize)
+        }
     }
 
     /// A cell that borrows `bytes`; `None` where they are longer than 2^31-1.

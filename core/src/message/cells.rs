@@ -85,16 +85,16 @@ pub(super) fn child_layout(child: &Child<Layout>) -> &Layout {
 /// The value of a slot's cell.
 ///
 /// # Safety
-/// `part` is the part that the slot lies in, of a message of `layout` (which the slot belongs to) that is live and
+/// `part` is the part that the slot lies in, of a message of the slot's layout that is live and
 /// unchanged for `'a`. The slot is no member of a oneof, or the one that is set.
 #[inline]
-pub(super) unsafe fn read_slot<'a>(part: *const u8, layout: &'a Layout, slot: &'a FieldSlot) -> ValueRef<'a> {
+pub(super) unsafe fn read_slot<'a>(part: *const u8, slot: &'a FieldSlot) -> ValueRef<'a> {
     // SAFETY: as promised to this function.
     unsafe {
         let cell = part.add(slot.offset as usize);
         match slot.storage {
             Storage::List => ValueRef::List(ListRef::new(cell.cast::<ListSlot>().read(), slot)),
-            Storage::Map => ValueRef::Map(MapRef::new(cell.cast::<*const MapTable>().read(), layout, slot)),
+            Storage::Map => ValueRef::Map(MapRef::new(cell.cast::<*const MapTable>().read(), slot)),
             _ => read(cell, slot.kind, &slot.child),
         }
     }
@@ -123,7 +123,7 @@ pub(super) fn default_value<'a>(layout: &'a Layout, slot: &'a FieldSlot) -> Valu
     use FieldKind::*;
     match slot.storage {
         Storage::List => return ValueRef::List(ListRef::empty(slot)),
-        Storage::Map => return ValueRef::Map(MapRef::empty(layout, slot)),
+        Storage::Map => return ValueRef::Map(MapRef::empty(slot)),
         _ => {}
     }
     let field = layout.field_def(slot);

@@ -4,17 +4,16 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::cells;
-use super::map::entry_defs;
 use super::types::sealed::{Key, Scalar, Single};
 use super::types::{List, Map, Msg, Settable, TypedMap};
 use super::{ListMut, ListRef, MapMut, MapRef, MessageMut, MessageRef, SetError, Value};
 use crate::memory::map::MapTable;
 use crate::memory::parts;
 use crate::memory::slots::{ListSlot, Storage};
-use crate::program::{FieldSlot, Layout, LayoutId, NO_CASE, SlotPresence};
+use crate::program::{FieldSlot, Layout, LayoutId, Path, SlotPresence};
 
 /// How many messages a handle's path may lead through.
-pub const MOST_HOPS: usize = 4;
+pub const MOST_HOPS: usize = 16;
 
 /// A field of messages of one layout, with its type: what [`MessageRef::get`] takes.
 ///
@@ -60,111 +59,122 @@ impl<T> fmt::Debug for Field<T> {
     }
 }
 
-/// One step down a path: the cell of a singular message.
-#[derive(Clone, Copy)]
-pub(super) struct Hop {
-    pub(super) offset: u32,
-    /// [`NO_CASE`] outside of oneofs.
-    pub(super) case_offset: u32,
-    pub(super) number: u32,
-    pub(super) page: u16,
-}
-
-/// Where a field lies.
+/// Where a field lies. Small, and without arrays, so that compilers keep it in registers.
+///
+/// Three ways lead to a field. *Quick*: it lies in the message itself, and one comparison tells that the layout is
+/// right and this way is open. *One hop*: the same in a message that the message points to. *Far*: anything else.
 #[derive(Clone, Copy)]
 #[doc(hidden)]
 pub struct Place {
-    /// The layout of the message that the path begins at.
+    /// `layout` where the field is quick, else [`LayoutId::NONE`].
+    pub(super) quick: LayoutId,
+    /// The layout of the message that an access begins at.
     pub(super) layout: LayoutId,
-    /// The layout of the message that the field is in, reachable from the one that `layout` names.
-    pub(super) parent: *const Layout,
-    /// The field's position there.
-    pub(super) slot: u32,
+    /// The field's slot: of that layout, or of the one at the end of the path.
+    pub(super) slot: *const FieldSlot,
+    /// The way to the message that the field is in, owned by the layout; null for the message itself.
+    pub(super) path: *const Path,
+    /// One hop: the offset of the pointer, else [`NO_HOP`].
+    pub(super) hop: u32,
+    /// The cell.
     pub(super) offset: u32,
-    pub(super) presence: SlotPresence,
-    pub(super) page: u16,
-    pub(super) hops: u8,
-    /// What is not set reads from its cell (which is zero) all the same.
-    pub(super) plain: bool,
-    pub(super) path: [Hop; MOST_HOPS],
+    /// What tells that it is set.
+    pub(super) probe: Probe,
 }
 
-// SAFETY: `parent` is only followed while a layout with the identity `layout` is borrowed (`parent_layout`), and
+/// [`Place::hop`] where the way is another.
+pub(super) const NO_HOP: u32 = u32::MAX;
+
+// SAFETY: the pointers are only followed while a layout with the identity `layout` is borrowed (`Place::slot`), and
 // layouts are `Sync`.
 unsafe impl Send for Place {}
 // SAFETY: as above.
 unsafe impl Sync for Place {}
 
+/// How to tell that a field is set: the word at `offset` in its message, under `mask`, is `word`.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Probe {
+    offset: u32,
+    mask: u32,
+    word: u32,
+}
+
+impl Probe {
+    /// `None` where one word does not tell.
+    pub(super) fn of(slot: &FieldSlot) -> Option<Probe> {
+        match slot.presence {
+            SlotPresence::Hasbit { offset, mask } => Some(Probe { offset, mask, word: mask }),
+            SlotPresence::Case { offset } => Some(Probe { offset, mask: u32::MAX, word: slot.number }),
+            _ => None,
+        }
+    }
+
+    /// # Safety
+    /// `message` is a live message of the layout of the slot that this was made of, which lies on no page.
+    #[inline]
+    unsafe fn is_set(&self, message: *const u8) -> bool {
+        // SAFETY: as promised to this function; the offset is within the message.
+        unsafe { message.add(self.offset as usize).cast::<u32>().read() & self.mask == self.word }
+    }
+}
+
 impl Place {
-    /// The layout of the message that the field is in.
+    /// The field's slot.
     ///
     /// # Safety
     /// The layout that `self.layout` names is borrowed for `'a`. There is only ever one of an identity, so it is the
-    /// one that the handle was made of, and it keeps the layouts alive that it refers to.
+    /// one that the handle was made of, and it keeps its paths and the layouts alive that it refers to.
     #[inline]
-    unsafe fn parent<'a>(&self) -> &'a Layout {
+    pub(super) unsafe fn slot<'a>(&self) -> &'a FieldSlot {
         // SAFETY: as promised to this function.
-        unsafe { &*self.parent }
+        unsafe { &*self.slot }
     }
 
-    /// # Safety
-    /// As [`Place::parent`].
-    #[inline]
-    unsafe fn slot<'a>(&self) -> &'a FieldSlot {
-        // SAFETY: as promised to this function; the position was found in this very layout.
-        unsafe { self.parent().fields.get_unchecked(self.slot as usize) }
-    }
-
-    /// The part with the field's cell, null where the field is not set.
+    /// The way to the message that the field is in.
     ///
     /// # Safety
-    /// `message` is a live message of the layout that `self.layout` names.
+    /// As [`Place::slot`].
     #[inline]
-    unsafe fn part(&self, message: *const u8) -> *const u8 {
-        // SAFETY: as promised to this function; `follow` gives a message of the parent's layout.
+    pub(super) unsafe fn path<'a>(&self) -> Option<&'a Path> {
+        // SAFETY: as promised to this function.
+        unsafe { self.path.as_ref() }
+    }
+}
+
+/// Where an access that is not quick reads: passed by value, so that a [`Place`] need not be in memory.
+#[derive(Clone, Copy)]
+pub struct Far {
+    path: *const Path,
+    slot: *const FieldSlot,
+}
+
+impl Far {
+    /// The part with the field's cell, null where there is none; the slot; and the layout it is of.
+    ///
+    /// # Safety
+    /// From a place of the message's layout.
+    unsafe fn find<'a>(self, message: MessageRef<'a>) -> (*const u8, &'a FieldSlot, &'a Layout) {
+        let (mut at, mut layout) = (message.as_ptr(), message.layout());
+        // SAFETY: as promised to this function, hence as in `Place::slot`; a path ends at a message of its layout.
         unsafe {
-            let message = if self.hops == 0 { message } else { self.follow(message) };
-            if message.is_null() || self.page == 0 { message } else { parts::part(message, self.page) }
+            let slot = &*self.slot;
+            if let Some(path) = self.path.as_ref() {
+                (at, layout) = (path.follow(at), path.end());
+            }
+            (if at.is_null() { at } else { parts::part(at, slot.page) }, slot, layout)
         }
     }
 
-    /// The message at the end of the path, null where one on the way is not set.
+    /// As [`Far::find`], with null for the part where the field is not set.
     ///
     /// # Safety
-    /// As [`Place::part`].
-    #[inline]
-    unsafe fn follow(&self, mut message: *const u8) -> *const u8 {
-        for hop in &self.path[..(self.hops as usize).min(MOST_HOPS)] {
-            // SAFETY: every hop was made of a slot of the layout of the message before it.
-            unsafe {
-                let part = parts::part(message, hop.page);
-                if part.is_null()
-                    || hop.case_offset != NO_CASE
-                        && part.add(hop.case_offset as usize).cast::<u32>().read() != hop.number
-                {
-                    return std::ptr::null();
-                }
-                message = part.add(hop.offset as usize).cast::<*const u8>().read();
-            }
-            if message.is_null() {
-                break;
-            }
-        }
-        message
-    }
-
-    /// Whether the field is set in this part.
-    ///
-    /// # Safety
-    /// `part` came from [`Place::part`], is not null, and the layout is borrowed as for [`Place::parent`].
-    #[inline]
-    unsafe fn is_set(&self, part: *const u8) -> bool {
-        // SAFETY: as promised to this function; the offsets are those of the slot.
+    /// As [`Far::find`].
+    unsafe fn find_set<'a>(self, message: MessageRef<'a>) -> (*const u8, &'a FieldSlot, &'a Layout) {
+        // SAFETY: as promised to this function; the part is the slot's.
         unsafe {
-            match self.presence {
-                SlotPresence::Hasbit { offset, mask } => part.add(offset as usize).cast::<u32>().read() & mask != 0,
-                _ => cells::is_set(part, self.slot()),
-            }
+            let (part, slot, layout) = self.find(message);
+            let set = !part.is_null() && cells::is_set(part, slot);
+            (if set { part } else { std::ptr::null() }, slot, layout)
         }
     }
 }
@@ -184,20 +194,34 @@ pub(super) mod sealed {
     pub trait Read: 'static {
         type Out<'a>;
 
-        fn fits(layout: &Layout, slot: &FieldSlot) -> bool;
+        /// Whether the field is of this type.
+        fn fits(slot: &FieldSlot) -> bool;
 
         /// For error messages.
         fn name() -> String;
 
+        /// Whether [`Read::quick`] can read the field, where it lies on no page.
+        fn is_quick(slot: &FieldSlot, zero_default: bool) -> bool;
+
         /// # Safety
-        /// `message` is live and unchanged for `'a`, of the layout that the place names, which is borrowed for `'a`;
-        /// the place is that of a field that fits.
-        unsafe fn read<'a>(message: *const u8, place: &Place) -> Self::Out<'a>;
+        /// `message` is of the slot's layout, live and unchanged for `'a`, for which the layout that the place names
+        /// is borrowed, too. The place is that of a field that fits and is quick, perhaps behind one hop.
+        unsafe fn quick<'a>(message: *const u8, place: &Place) -> Self::Out<'a>;
+
+        /// # Safety
+        /// From a place of the message's layout, whose field fits.
+        unsafe fn far<'a>(message: MessageRef<'a>, far: Far) -> Self::Out<'a>;
     }
 }
 
 macro_rules! field_type {
-    (<$($param:ident: $bound:ident),*> $ty:ty, $out:ty, |$layout:ident, $slot:ident| $fits:expr, $name:expr, |$message:ident, $place:ident| $read:expr) => {
+    (
+        <$($param:ident: $bound:ident),*> $ty:ty, $out:ty, $name:expr,
+        fits: |$slot:ident| $fits:expr,
+        is_quick: |$quick_slot:ident, $zero:ident| $is_quick:expr,
+        quick: |$message:ident, $place:ident| $quick:expr,
+        far: |$far_message:ident, $far:ident| $read_far:expr,
+    ) => {
         impl<$($param: $bound),*> FieldType for $ty {
             type Value<'a> = $out;
 
@@ -210,7 +234,7 @@ macro_rules! field_type {
         impl<$($param: $bound),*> sealed::Read for $ty {
             type Out<'a> = $out;
 
-            fn fits($layout: &Layout, $slot: &FieldSlot) -> bool {
+            fn fits($slot: &FieldSlot) -> bool {
                 $fits
             }
 
@@ -218,91 +242,104 @@ macro_rules! field_type {
                 $name
             }
 
+            fn is_quick($quick_slot: &FieldSlot, $zero: bool) -> bool {
+                $is_quick
+            }
+
             #[inline]
-            unsafe fn read<'a>($message: *const u8, $place: &Place) -> $out {
+            unsafe fn quick<'a>($message: *const u8, $place: &Place) -> $out {
                 // SAFETY: as promised to this function.
-                unsafe { $read }
+                unsafe { $quick }
+            }
+
+            #[inline(never)]
+            unsafe fn far<'a>($far_message: MessageRef<'a>, $far: Far) -> $out {
+                // SAFETY: as promised to this function.
+                unsafe { $read_far }
             }
         }
     };
 }
 
-field_type!(<T: Scalar> T, T::Out<'a>,
-    |_layout, slot| slot.is_singular() && T::fits(slot.kind),
-    T::NAME.to_owned(),
-    |message, place| {
-        let part = place.part(message);
-        if !part.is_null() && (place.plain || place.is_set(part)) {
-            T::load(part.add(place.offset as usize))
+field_type! {
+    <T: Scalar> T, T::Out<'a>, T::NAME.to_owned(),
+    fits: |slot| slot.is_singular() && T::fits(slot.kind),
+    // A cell that is not set is zero, unless another member of a oneof lies there.
+    is_quick: |slot, zero_default| zero_default && !matches!(slot.presence, SlotPresence::Case { .. }),
+    quick: |message, place| T::load(message.add(place.offset as usize)),
+    far: |message, far| {
+        let (part, slot, layout) = far.find_set(message);
+        if part.is_null() {
+            match T::of(cells::default_value(layout, slot)) {
+                Some(value) => value,
+                None => unreachable!("the handle was typed by the field's kind"),
+            }
         } else {
-            default_of::<T>(place)
+            T::load(part.add(slot.offset as usize))
         }
-    }
-);
-
-field_type!(<T: Scalar> Option<T>, Option<T::Out<'a>>,
-    |layout, slot| <T as sealed::Read>::fits(layout, slot),
-    T::NAME.to_owned(),
-    |message, place| {
-        let part = place.part(message);
-        (!part.is_null() && place.is_set(part))
-            .then(|| T::load(part.add(place.offset as usize)))
-    }
-);
-
-field_type!(<> Msg, Option<MessageRef<'a>>,
-    |_layout, slot| slot.storage == Storage::Message,
-    Msg::NAME.to_owned(),
-    |message, place| {
-        let part = place.part(message);
-        (!part.is_null() && place.is_set(part))
-            .then(|| cells::read_message(part.add(place.offset as usize), &place.slot().child))
-    }
-);
-
-field_type!(<T: Single> List<T>, T::Slice<'a>,
-    |_layout, slot| slot.storage == Storage::List && T::fits(slot.kind),
-    format!("repeated {}", T::NAME),
-    |message, place| {
-        let part = place.part(message);
-        let cell = match part.is_null() {
-            true => ListSlot { ptr: std::ptr::null_mut(), len: 0, cap: 0 },
-            false => part.add(place.offset as usize).cast::<ListSlot>().read(),
-        };
-        match T::of_list(ListRef::new(cell, place.slot())) {
-            Some(list) => list,
-            None => unreachable!("the handle was typed by the list's kind"),
-        }
-    }
-);
-
-field_type!(<K: Key, V: Single> Map<K, V>, TypedMap<'a, K, V>,
-    |layout, slot| slot.storage == Storage::Map && {
-        let (key, value) = entry_defs(layout, slot);
-        K::fits(key.kind) && V::fits(value.kind)
     },
-    format!("map<{}, {}>", K::NAME, V::NAME),
-    |message, place| {
-        let part = place.part(message);
-        let table = match part.is_null() {
-            true => std::ptr::null(),
-            false => part.add(place.offset as usize).cast::<*const MapTable>().read(),
-        };
-        TypedMap::new(MapRef::new(table, place.parent(), place.slot()))
-    }
-);
+}
 
-/// # Safety
-/// As [`Place::parent`].
-#[cold]
-#[inline(never)]
-unsafe fn default_of<'a, T: Scalar>(place: &Place) -> T::Out<'a> {
-    // SAFETY: as promised to this function.
-    let (layout, slot): (&'a Layout, &'a FieldSlot) = unsafe { (place.parent(), place.slot()) };
-    match T::of(cells::default_value(layout, slot)) {
-        Some(value) => value,
-        None => unreachable!("the handle was typed by the field's kind"),
-    }
+field_type! {
+    <T: Scalar> Option<T>, Option<T::Out<'a>>, T::NAME.to_owned(),
+    fits: |slot| slot.is_singular() && T::fits(slot.kind),
+    is_quick: |slot, _zero_default| Probe::of(slot).is_some(),
+    quick: |message, place| {
+        let set = place.probe.is_set(message);
+        set.then(|| T::load(message.add(place.offset as usize)))
+    },
+    far: |message, far| {
+        let (part, slot, _) = far.find_set(message);
+        (!part.is_null()).then(|| T::load(part.add(slot.offset as usize)))
+    },
+}
+
+field_type! {
+    <> Msg, Option<MessageRef<'a>>, Msg::NAME.to_owned(),
+    fits: |slot| slot.storage == Storage::Message,
+    is_quick: |slot, _zero_default| slot.presence == SlotPresence::Pointer,
+    quick: |message, place| {
+        let target = message.add(place.offset as usize).cast::<*const u8>().read();
+        (!target.is_null()).then(|| MessageRef::from_raw(target, cells::child_layout(&place.slot().child)))
+    },
+    far: |message, far| {
+        let (part, slot, _) = far.find_set(message);
+        (!part.is_null()).then(|| cells::read_message(part.add(slot.offset as usize), &slot.child))
+    },
+}
+
+field_type! {
+    <T: Single> List<T>, T::Slice<'a>, format!("repeated {}", T::NAME),
+    fits: |slot| slot.storage == Storage::List && T::fits(slot.kind),
+    is_quick: |_slot, _zero_default| true,
+    quick: |message, place| {
+        let cell = message.add(place.offset as usize).cast::<ListSlot>().read();
+        T::of_list(ListRef::new(cell, place.slot()))
+    },
+    far: |message, far| {
+        let (part, slot, _) = far.find(message);
+        T::of_list(match part.is_null() {
+            true => ListRef::empty(slot),
+            false => ListRef::new(part.add(slot.offset as usize).cast::<ListSlot>().read(), slot),
+        })
+    },
+}
+
+field_type! {
+    <K: Key, V: Single> Map<K, V>, TypedMap<'a, K, V>, format!("map<{}, {}>", K::NAME, V::NAME),
+    fits: |slot| slot.entry_kinds.is_some_and(|(key, value)| K::fits(key) && V::fits(value)),
+    is_quick: |_slot, _zero_default| true,
+    quick: |message, place| {
+        let table = message.add(place.offset as usize).cast::<*const MapTable>().read();
+        TypedMap::new(MapRef::new(table, place.slot()))
+    },
+    far: |message, far| {
+        let (part, slot, _) = far.find(message);
+        TypedMap::new(match part.is_null() {
+            true => MapRef::empty(slot),
+            false => MapRef::new(part.add(slot.offset as usize).cast::<*const MapTable>().read(), slot),
+        })
+    },
 }
 
 impl<'a> MessageRef<'a> {
@@ -314,11 +351,17 @@ impl<'a> MessageRef<'a> {
     #[inline]
     #[track_caller]
     pub fn get<T: FieldType>(self, field: Field<T>) -> T::Value<'a> {
-        if field.place.layout != self.layout().id {
+        let place = field.place;
+        let id = self.layout().id;
+        if place.quick == id {
+            // SAFETY: the handle is of this message's layout, which is borrowed for `'a`, and quick.
+            return T::value(unsafe { T::quick(self.as_ptr(), &place) });
+        }
+        if place.layout != id {
             foreign_handle(self.layout());
         }
         // SAFETY: the handle is of this message's layout.
-        unsafe { self.get_unchecked(field) }
+        T::value(unsafe { read_behind::<T>(self, place) })
     }
 
     /// As [`MessageRef::get`]; `None` where the handle is of another layout.
@@ -328,14 +371,20 @@ impl<'a> MessageRef<'a> {
         (field.place.layout == self.layout().id).then(|| unsafe { self.get_unchecked(field) })
     }
 
-    /// As [`MessageRef::get`], and compares nothing.
+    /// As [`MessageRef::get`], and does not compare the layouts.
     ///
     /// # Safety
     /// The handle was made of this message's layout.
     #[inline]
     pub unsafe fn get_unchecked<T: FieldType>(self, field: Field<T>) -> T::Value<'a> {
-        // SAFETY: this message is live and unchanged for `'a`, and borrows the layout that the handle is of.
-        T::value(unsafe { T::read(self.as_ptr(), &field.place) })
+        let place = field.place;
+        // SAFETY: this message borrows the layout that the handle is of for `'a`.
+        T::value(unsafe {
+            match place.quick != LayoutId::NONE {
+                true => T::quick(self.as_ptr(), &place),
+                false => read_behind::<T>(self, place),
+            }
+        })
     }
 
     /// Whether the field is set, as [`MessageRef::has`] tells.
@@ -348,11 +397,27 @@ impl<'a> MessageRef<'a> {
         if field.place.layout != self.layout().id {
             foreign_handle(self.layout());
         }
+        let Place { path, slot, .. } = field.place;
         // SAFETY: the handle is of this message's layout.
-        unsafe {
-            let part = field.place.part(self.as_ptr());
-            !part.is_null() && field.place.is_set(part)
+        unsafe { !(Far { path, slot }).find_set(self).0.is_null() }
+    }
+}
+
+/// Reads what is not quick.
+///
+/// # Safety
+/// The handle was made of this message's layout.
+#[inline]
+unsafe fn read_behind<'a, T: FieldType>(message: MessageRef<'a>, place: Place) -> T::Out<'a> {
+    // SAFETY: as promised to this function; one hop leads to a message of the slot's layout.
+    unsafe {
+        if place.hop != NO_HOP {
+            let target = message.as_ptr().add(place.hop as usize).cast::<*const u8>().read();
+            if !target.is_null() {
+                return T::quick(target, &place);
+            }
         }
+        T::far(message, Far { path: place.path, slot: place.slot })
     }
 }
 
@@ -388,10 +453,15 @@ impl<'a> MessageMut<'a> {
         }
         // SAFETY: the handle is of this message's layout; all of the message is ours to change.
         unsafe {
-            let message = field.place.follow(self.as_ptr());
-            if !message.is_null() {
-                let layout = field.place.parent();
-                MessageMut::from_raw(message.cast_mut(), layout, self.arena()).clear_slot(field.place.slot());
+            match field.place.path() {
+                None => self.clear_slot(field.place.slot()),
+                Some(path) => {
+                    let message = path.follow(self.as_ptr());
+                    if !message.is_null() {
+                        let mut message = MessageMut::from_raw(message.cast_mut(), path.end(), self.arena());
+                        message.clear_slot(field.place.slot());
+                    }
+                }
             }
         }
         Ok(())
@@ -430,11 +500,14 @@ impl<'a> MessageMut<'a> {
             return Err(SetError::OtherLayout);
         }
         let mut message = self.reborrow();
-        for hop in &place.path[..place.hops as usize] {
-            let slot = message.layout().slot(hop.number).ok_or(SetError::OtherLayout)?;
-            message = message.into_mutable(slot)?;
-        }
         // SAFETY: the place names this message's layout.
+        if let Some(path) = unsafe { place.path() } {
+            for hop in path.hops() {
+                let slot = message.layout().slot(hop.number).ok_or(SetError::OtherLayout)?;
+                message = message.into_mutable(slot)?;
+            }
+        }
+        // SAFETY: as above.
         Ok((message, unsafe { place.slot() }))
     }
 }

@@ -71,6 +71,35 @@ impl<'a> ListRef<'a> {
         ListRef { cell: ListSlot { ptr: NonNull::dangling().as_ptr(), len: 0, cap: 0 }, slot, memory: PhantomData }
     }
 
+    /// # Safety
+    /// The elements are `T`s.
+    #[inline]
+    pub(super) unsafe fn elements<T: Copy>(self) -> &'a [T] {
+        // SAFETY: as promised to this function and to `new`.
+        unsafe { self.cell.elements() }
+    }
+
+    /// # Safety
+    /// The elements are strings.
+    #[inline]
+    pub(super) unsafe fn strings(self) -> Strings<'a> {
+        Strings { list: self }
+    }
+
+    /// # Safety
+    /// The elements are `bytes`.
+    #[inline]
+    pub(super) unsafe fn byte_strings(self) -> ByteStrings<'a> {
+        ByteStrings { list: self }
+    }
+
+    /// # Safety
+    /// The elements are messages.
+    #[inline]
+    pub(super) unsafe fn messages(self) -> Messages<'a> {
+        Messages { list: self }
+    }
+
     /// Number of elements.
     #[inline]
     pub fn len(self) -> usize {

@@ -11,7 +11,6 @@ use crate::schema::model::{FieldDef, FieldKind};
 pub struct MapRef<'a> {
     table: Option<&'a MapTable>,
     slot: &'a FieldSlot,
-    kinds: (FieldKind, FieldKind),
 }
 
 // SAFETY: a shared borrow of a table and entries that nobody changes during `'a`.
@@ -35,17 +34,22 @@ pub(super) fn entry_layout(slot: &FieldSlot) -> &EntryLayout {
 
 impl<'a> MapRef<'a> {
     /// # Safety
-    /// The table of this slot, which is a map of `layout`, in a message that is live and unchanged for `'a`.
+    /// The table of this slot, which is a map, in a message that is live and unchanged for `'a`.
     #[inline]
-    pub(super) unsafe fn new(table: *const MapTable, layout: &'a Layout, slot: &'a FieldSlot) -> Self {
+    pub(super) unsafe fn new(table: *const MapTable, slot: &'a FieldSlot) -> Self {
         // SAFETY: null or live, as promised to this function.
-        MapRef { table: unsafe { table.as_ref() }, ..MapRef::empty(layout, slot) }
+        MapRef { table: unsafe { table.as_ref() }, slot }
     }
 
     #[inline]
-    pub(super) fn empty(layout: &'a Layout, slot: &'a FieldSlot) -> Self {
-        let (key, value) = entry_defs(layout, slot);
-        MapRef { table: None, slot, kinds: (key.kind, value.kind) }
+    pub(super) fn empty(slot: &'a FieldSlot) -> Self {
+        MapRef { table: None, slot }
+    }
+
+    /// The kinds of keys and values.
+    #[inline]
+    fn kinds(self) -> (FieldKind, FieldKind) {
+        self.slot.entry_kinds.expect("slots of maps have the kinds of their entries")
     }
 
     /// Number of entries.
@@ -69,18 +73,18 @@ impl<'a> MapRef<'a> {
     /// The kind of the keys.
     #[inline]
     pub fn key_kind(self) -> FieldKind {
-        self.kinds.0
+        self.kinds().0
     }
 
     /// The kind of the values.
     #[inline]
     pub fn value_kind(self) -> FieldKind {
-        self.kinds.1
+        self.kinds().1
     }
 
     /// The value of a key; `None` where it has none, and for keys of another kind.
     pub fn get<'k>(self, key: impl Into<KeyRef<'k>>) -> Option<ValueRef<'a>> {
-        let key = key.into().to_raw(self.kinds.0)?;
+        let key = key.into().to_raw(self.kinds().0)?;
         let entry = entry_layout(self.slot);
         // SAFETY: a live table with this entry layout, and a key of its kind.
         let found = unsafe { self.table?.find(entry, key) };
@@ -100,7 +104,7 @@ impl<'a> MapRef<'a> {
         // SAFETY: the value lies at its offset in the entry.
         unsafe {
             let cell = entry.add(entry_layout(self.slot).value_offset as usize);
-            cells::read(cell, self.kinds.1, &self.slot.child)
+            cells::read(cell, self.kinds().1, &self.slot.child)
         }
     }
 
@@ -112,7 +116,7 @@ impl<'a> MapRef<'a> {
         // SAFETY: below `len`.
         unsafe {
             let entry = table.entries.add(at * layout.stride as usize);
-            Some((KeyRef::of_raw(key_of(entry, layout), self.kinds.0), self.value(entry)))
+            Some((KeyRef::of_raw(key_of(entry, layout), self.kinds().0), self.value(entry)))
         }
     }
 

@@ -34,7 +34,7 @@ impl<'a> MapMut<'a> {
     /// The map, to be read.
     pub fn as_ref(&self) -> MapRef<'_> {
         // SAFETY: the cell of this slot; while it is borrowed from `self` nobody changes it.
-        unsafe { MapRef::new(self.cell.read(), self.layout, self.slot) }
+        unsafe { MapRef::new(self.cell.read(), self.slot) }
     }
 
     /// Number of entries.

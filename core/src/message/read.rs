@@ -129,7 +129,7 @@ impl<'a> MessageRef<'a> {
     fn value_of(self, slot: &'a FieldSlot) -> Option<ValueRef<'a>> {
         let part = self.part(slot);
         // SAFETY: the part of this message that the slot lies in; the field is set.
-        unsafe { (!part.is_null() && cells::is_set(part, slot)).then(|| cells::read_slot(part, self.layout, slot)) }
+        unsafe { (!part.is_null() && cells::is_set(part, slot)).then(|| cells::read_slot(part, slot)) }
     }
 
     /// The value of the field with this number, `None` where the layout has no such field.

@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 
 use super::cells;
-use super::field::{Field, FieldType, Hop, MOST_HOPS, Place};
+use super::field::{Field, FieldType, MOST_HOPS, NO_HOP, Place, Probe};
 use super::map::entry_defs;
 use super::types::sealed::{Key, Single};
 use super::types::{Bytes, Enum, List, Map, Msg, Str};
 use crate::memory::slots::Storage;
-use crate::program::{FieldSlot, Layout, NO_CASE, SlotPresence};
+use crate::program::{FieldSlot, Layout, LayoutId, NO_CASE, Path};
 use crate::schema::model::{FieldKey, FieldKind};
 
 /// Why a handle was not made.
@@ -139,24 +139,21 @@ impl Layout {
     /// # Errors
     /// There is no such field, it has another type, or the path leads through a list or more than [`MOST_HOPS`] messages.
     pub fn field<T: FieldType>(&self, path: &str) -> Result<Field<T>, HandleError> {
-        let (mut layout, mut rest) = (self, path);
-        let (mut hops, mut count) = ([Hop { offset: 0, case_offset: NO_CASE, number: 0, page: 0 }; MOST_HOPS], 0);
+        let (mut layout, mut rest, mut way) = (self, path, Vec::new());
         loop {
             let (name, behind) = split(rest);
             let slot = layout.slot_named(name).ok_or_else(|| no_field(layout, name))?;
             let Some(behind) = behind else {
-                return handle(self, layout, slot, hops, count);
+                return handle(self, &way, layout, slot);
             };
             let next = slot.child.get().filter(|_| slot.storage == Storage::Message);
             let next = next
                 .ok_or_else(|| HandleError::NoPath { field: full_name(layout, slot), found: type_of(layout, slot) })?;
-            let hop = hops.get_mut(count as usize).ok_or_else(|| HandleError::TooLong { path: path.to_owned() })?;
-            let case_offset = match slot.presence {
-                SlotPresence::Case { offset } => offset,
-                _ => NO_CASE,
-            };
-            *hop = Hop { offset: slot.offset, case_offset, number: slot.number, page: slot.page };
-            (layout, rest, count) = (next, behind, count + 1);
+            if way.len() == MOST_HOPS {
+                return Err(HandleError::TooLong { path: path.to_owned() });
+            }
+            way.push(slot);
+            (layout, rest) = (next, behind);
         }
     }
 
@@ -166,7 +163,7 @@ impl Layout {
     /// There is no such field, or it has another type.
     pub fn field_by_number<T: FieldType>(&self, number: u32) -> Result<Field<T>, HandleError> {
         let slot = self.slot(number).ok_or_else(|| no_field(self, &number.to_string()))?;
-        handle(self, self, slot, [Hop { offset: 0, case_offset: NO_CASE, number: 0, page: 0 }; MOST_HOPS], 0)
+        handle(self, &[], self, slot)
     }
 
     /// The handle of a map.
@@ -178,14 +175,14 @@ impl Layout {
     }
 }
 
+/// The handle of `slot`, a field of `parent`, where `way` leads to from `root`.
 fn handle<T: FieldType>(
     root: &Layout,
+    way: &[&FieldSlot],
     parent: &Layout,
     slot: &FieldSlot,
-    path: [Hop; MOST_HOPS],
-    hops: u8,
 ) -> Result<Field<T>, HandleError> {
-    if !T::fits(parent, slot) {
+    if !T::fits(slot) {
         return Err(HandleError::WrongType {
             field: full_name(parent, slot),
             found: type_of(parent, slot),
@@ -193,18 +190,21 @@ fn handle<T: FieldType>(
         });
     }
     let field = parent.field_def(slot);
-    let zero = cells::default_bits(&parent.schema, field) == 0 && cells::default_bytes(field).is_empty();
-    let position = (&raw const *slot as usize - parent.fields.as_ptr() as usize) / size_of::<FieldSlot>();
+    let zero_default = cells::default_bits(&parent.schema, field) == 0 && cells::default_bytes(field).is_empty();
+    let path = root.path(way);
+    let quick = slot.page == 0 && T::is_quick(slot, zero_default);
+    let hop = match path.map(Path::hops) {
+        Some([hop]) if quick && hop.page == 0 && hop.case_offset == NO_CASE => hop.offset,
+        _ => NO_HOP,
+    };
     let place = Place {
+        quick: if quick && path.is_none() { root.id } else { LayoutId::NONE },
         layout: root.id,
-        parent,
-        slot: position as u32,
+        slot,
+        path: path.map_or(std::ptr::null(), |path| &raw const *path),
+        hop,
         offset: slot.offset,
-        presence: slot.presence,
-        page: slot.page,
-        hops,
-        plain: zero && !matches!(slot.presence, SlotPresence::Case { .. }),
-        path,
+        probe: Probe::of(slot).unwrap_or_default(),
     };
     Ok(Field { place, of: PhantomData })
 }

@@ -44,8 +44,9 @@ pub(super) mod sealed {
         /// The value, which is of a kind that fits.
         fn of(value: ValueRef<'_>) -> Option<Self::Out<'_>>;
 
-        /// The list, which is of a kind that fits.
-        fn of_list(list: ListRef<'_>) -> Option<Self::Slice<'_>>;
+        /// # Safety
+        /// The list is of a kind that fits.
+        unsafe fn of_list(list: ListRef<'_>) -> Self::Slice<'_>;
     }
 
     /// One that a oneof or a field of its own can hold without being looked up: not a message.
@@ -84,8 +85,9 @@ macro_rules! single {
             }
 
             #[inline]
-            fn of_list<'a>(list: ListRef<'a>) -> Option<$slice> {
-                list.$as_list()
+            unsafe fn of_list<'a>(list: ListRef<'a>) -> $slice {
+                // SAFETY: as promised to this function.
+                unsafe { list.$as_list() }
             }
         }
     )*};
@@ -93,18 +95,18 @@ macro_rules! single {
 
 single! {
     i32, "int32, sint32 or sfixed32", FieldKind::Int32 | FieldKind::Sint32 | FieldKind::Sfixed32,
-        i32, &'a [i32], I32, as_i32s;
-    u32, "uint32 or fixed32", FieldKind::Uint32 | FieldKind::Fixed32, u32, &'a [u32], U32, as_u32s;
+        i32, &'a [i32], I32, elements;
+    u32, "uint32 or fixed32", FieldKind::Uint32 | FieldKind::Fixed32, u32, &'a [u32], U32, elements;
     i64, "int64, sint64 or sfixed64", FieldKind::Int64 | FieldKind::Sint64 | FieldKind::Sfixed64,
-        i64, &'a [i64], I64, as_i64s;
-    u64, "uint64 or fixed64", FieldKind::Uint64 | FieldKind::Fixed64, u64, &'a [u64], U64, as_u64s;
-    f32, "float", FieldKind::Float, f32, &'a [f32], F32, as_f32s;
-    f64, "double", FieldKind::Double, f64, &'a [f64], F64, as_f64s;
-    bool, "bool", FieldKind::Bool, bool, &'a [bool], Bool, as_bools;
-    Str, "string", FieldKind::String, StrRef<'a>, Strings<'a>, Str, as_strs;
-    Bytes, "bytes", FieldKind::Bytes, &'a [u8], ByteStrings<'a>, Bytes, as_byte_strings;
-    Enum, "an enum", FieldKind::Enum(_), i32, &'a [i32], Enum, as_enums;
-    Msg, "a message", FieldKind::Message(_), MessageRef<'a>, Messages<'a>, Message, as_messages;
+        i64, &'a [i64], I64, elements;
+    u64, "uint64 or fixed64", FieldKind::Uint64 | FieldKind::Fixed64, u64, &'a [u64], U64, elements;
+    f32, "float", FieldKind::Float, f32, &'a [f32], F32, elements;
+    f64, "double", FieldKind::Double, f64, &'a [f64], F64, elements;
+    bool, "bool", FieldKind::Bool, bool, &'a [bool], Bool, elements;
+    Str, "string", FieldKind::String, StrRef<'a>, Strings<'a>, Str, strings;
+    Bytes, "bytes", FieldKind::Bytes, &'a [u8], ByteStrings<'a>, Bytes, byte_strings;
+    Enum, "an enum", FieldKind::Enum(_), i32, &'a [i32], Enum, elements;
+    Msg, "a message", FieldKind::Message(_), MessageRef<'a>, Messages<'a>, Message, messages;
 }
 
 /// What [`MessageMut::set`](super::MessageMut::set) can set through a handle: numbers, bools, enums, strings and

@@ -21,6 +21,7 @@ use crate::schema::model::{FieldDef, FieldKey, FieldKind, MessageDef, MessageId,
 
 use super::names::NameTable;
 use super::numbers::NumberTable;
+use super::paths::Paths;
 use super::unit::{Child, UnitRef};
 
 /// Bytes of fields that lie in the message itself, at most.
@@ -47,6 +48,9 @@ pub type Shape = UnitRef<Layout>;
 pub struct LayoutId(u64);
 
 impl LayoutId {
+    /// No layout's identity.
+    pub(crate) const NONE: LayoutId = LayoutId(0);
+
     fn next() -> LayoutId {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         LayoutId(NEXT.fetch_add(1, Ordering::Relaxed))
@@ -96,6 +100,8 @@ pub struct FieldSlot {
     pub presence: SlotPresence,
     /// Maps: the entries.
     pub entry: Option<EntryLayout>,
+    /// Maps: the types of key and value.
+    pub entry_kinds: Option<(FieldKind, FieldKind)>,
     /// The layout of the sub-message, of the list's messages, or of the map's message values.
     pub child: Child<Layout>,
 }
@@ -134,6 +140,7 @@ pub struct Layout {
     pub reaches_required: bool,
     /// Name to position in `fields`, made when first asked for.
     names: OnceLock<NameTable>,
+    pub(super) paths: Paths,
 }
 
 impl Layout {
@@ -217,6 +224,7 @@ impl Layout {
             fields: slots.into(),
             reaches_required: !required.is_empty(),
             names: OnceLock::new(),
+            paths: Paths::default(),
             required,
         }
     }
@@ -242,11 +250,12 @@ pub fn storage_of(kind: FieldKind) -> Storage {
 
 fn new_slot(schema: &SchemaData, key: FieldKey, field: &FieldDef) -> FieldSlot {
     let element = storage_of(field.kind);
-    let mut entry = None;
+    let (mut entry, mut entry_kinds) = (None, None);
     let storage = match (field.presence, field.kind) {
         (Presence::Repeated, FieldKind::Message(id)) if field.is_map => {
             let kinds: Vec<FieldKind> = schema.message(id).fields.iter().map(|f| f.kind).collect();
             entry = Some(EntryLayout::new(storage_of(kinds[0]), storage_of(kinds[1])));
+            entry_kinds = Some((kinds[0], kinds[1]));
             Storage::Map
         }
         (Presence::Repeated, _) => Storage::List,
@@ -262,6 +271,7 @@ fn new_slot(schema: &SchemaData, key: FieldKey, field: &FieldDef) -> FieldSlot {
         offset: 0,
         presence: SlotPresence::NonEmpty,
         entry,
+        entry_kinds,
         child: Child::NONE,
     }
 }

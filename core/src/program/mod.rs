@@ -14,6 +14,7 @@ mod layout;
 mod names;
 mod numbers;
 mod ops;
+mod paths;
 mod unit;
 
 pub use build::Programs;
@@ -24,6 +25,7 @@ pub use layout::{
 };
 pub use numbers::NumberTable;
 pub use ops::{Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
+pub use paths::{Hop, Path};
 pub use unit::{Child, Linker, Unit, UnitRef, components};
 
 /// A decode program, and what keeps it alive.

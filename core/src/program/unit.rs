@@ -117,6 +117,11 @@ impl<T> Child<T> {
         Child(&raw const **target)
     }
 
+    /// A pointer to `target`, for a member that reaches it through its own children.
+    pub(super) fn below(target: &T) -> Child<T> {
+        Child(target)
+    }
+
     /// The member, `None` for the empty child.
     #[inline]
     pub fn get(&self) -> Option<&T> {
