@@ -15,6 +15,32 @@ use crate::program::{FieldSlot, Layout, SlotPresence};
 ///
 /// After an error of memory ([`SetError::ArenaFull`]) the message is still sound: the field in question is as it was,
 /// or unset.
+///
+/// ```
+/// # let set = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/message.binpb"));
+/// # let schema = protojit_core::schema::Schema::from_descriptor_set(&set[..])?;
+/// # let programs = protojit_core::program::Programs::new(schema.shared().clone());
+/// # let shape = programs.shape(schema.message("t.Person").unwrap().id());
+/// use protojit_core::memory::Arena;
+/// use protojit_core::message::{MessageMut, SetError, Value};
+///
+/// let slot = |name| shape.slot_named(name).ok_or("no such field");
+/// let arena = Arena::new();
+/// let mut person = MessageMut::new(&shape, &arena)?;
+/// person.set_slot(slot("name")?, "Ada")?;
+/// person.set_slot(slot("level")?, Value::Enum(1))?;
+/// person.push(slot("emails")?, "ada@example.org")?;
+/// person.map(slot("labels")?)?.insert("team", "analysis")?;
+/// let mut address = person.mutable(slot("address")?)?; // made, since it is not set
+/// address.set_slot(address.layout().slot_named("zip").ok_or("no such field")?, 1234)?;
+/// assert_eq!(person.set_slot(slot("id")?, "one"), Err(SetError::WrongKind));
+/// assert_eq!(
+///     format!("{person:?}"),
+///     "Person { name: \"Ada\", address: Address { zip: 1234 }, emails: [\"ada@example.org\"], \
+///      labels: {\"team\": \"analysis\"}, level: ONE }"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct MessageMut<'a> {
     ptr: NonNull<u8>,
     layout: &'a Layout,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{KeyRef, ListRef, MapRef, MessageMut, MessageRef, ValueRef};
+use super::{KeyRef, ListMut, ListRef, MapMut, MapRef, MessageMut, MessageRef, ValueRef};
 use crate::program::{FieldSlot, Layout};
 use crate::schema::model::{EnumId, FieldKey, FieldKind, SchemaData};
 
@@ -26,6 +26,18 @@ impl fmt::Debug for MessageMut<'_> {
 impl fmt::Debug for ListRef<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl fmt::Debug for ListMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.as_ref(), f)
+    }
+}
+
+impl fmt::Debug for MapMut<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.as_ref(), f)
     }
 }
 

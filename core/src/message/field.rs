@@ -63,7 +63,7 @@ impl<T> fmt::Debug for Field<T> {
 ///
 /// Three ways lead to a field. *Quick*: it lies in the message itself, and one comparison tells that the layout is
 /// right and this way is open. *One hop*: the same in a message that the message points to. *Far*: anything else.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[doc(hidden)]
 pub struct Place {
     /// `layout` where the field is quick, else [`LayoutId::NONE`].
@@ -92,7 +92,7 @@ unsafe impl Send for Place {}
 unsafe impl Sync for Place {}
 
 /// How to tell that a field is set: the word at `offset` in its message, under `mask`, is `word`.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
     offset: u32,
     mask: u32,
@@ -142,7 +142,7 @@ impl Place {
 }
 
 /// Where an access that is not quick reads: passed by value, so that a [`Place`] need not be in memory.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Far {
     path: *const Path,
     slot: *const FieldSlot,

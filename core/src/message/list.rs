@@ -9,7 +9,24 @@ use crate::memory::slots::{ListSlot, Storage, StrSlot};
 use crate::program::FieldSlot;
 use crate::schema::model::FieldKind;
 
-/// A repeated field, borrowed.
+/// A repeated field, borrowed. Lists of numbers are slices.
+///
+/// ```
+/// # let set = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/message.binpb"));
+/// # let schema = protojit_core::schema::Schema::from_descriptor_set(&set[..])?;
+/// # let programs = protojit_core::program::Programs::new(schema.shared().clone());
+/// # let shape = programs.shape(schema.message("t.Person").unwrap().id());
+/// use protojit_core::message::Message;
+///
+/// let scores = shape.slot_named("scores").ok_or("no such field")?;
+/// let mut message = Message::new(shape.clone());
+/// let mut person = message.as_mut();
+/// person.list(scores)?.extend([3, 4])?;
+/// let list = message.as_ref().get_slot(scores).as_list().ok_or("no list")?;
+/// assert_eq!(list.as_i32s(), Some(&[3, 4][..]));
+/// assert_eq!(list.iter().filter_map(|value| value.as_i32()).sum::<i32>(), 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct ListRef<'a> {
     cell: ListSlot,
@@ -170,7 +187,7 @@ impl<'a> IntoIterator for ListRef<'a> {
 }
 
 /// The elements of a [`ListRef`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct ListIter<'a> {
     list: ListRef<'a>,
     at: usize,

@@ -7,6 +7,26 @@ use crate::program::{FieldSlot, Layout};
 use crate::schema::model::{FieldDef, FieldKind};
 
 /// A map, borrowed. Entries are in the order in which their keys first came.
+///
+/// ```
+/// # let set = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/message.binpb"));
+/// # let schema = protojit_core::schema::Schema::from_descriptor_set(&set[..])?;
+/// # let programs = protojit_core::program::Programs::new(schema.shared().clone());
+/// # let shape = programs.shape(schema.message("t.Person").unwrap().id());
+/// use protojit_core::message::{KeyRef, Message};
+///
+/// let labels = shape.slot_named("labels").ok_or("no such field")?;
+/// let mut message = Message::new(shape.clone());
+/// let mut person = message.as_mut();
+/// let mut map = person.map(labels)?;
+/// map.insert("b", "1")?;
+/// map.insert("a", "2")?;
+/// map.insert("b", "3")?; // the last value wins, in the first one's place
+/// let map = message.as_ref().get_slot(labels).as_map().ok_or("no map")?;
+/// assert_eq!(map.get("b").and_then(|value| value.as_str()), Some("3".into()));
+/// assert_eq!(map.iter().map(|(key, _)| key).collect::<Vec<_>>(), [KeyRef::from("b"), KeyRef::from("a")]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct MapRef<'a> {
     table: Option<&'a MapTable>,
@@ -137,7 +157,7 @@ impl<'a> IntoIterator for MapRef<'a> {
 }
 
 /// The entries of a [`MapRef`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct MapIter<'a> {
     map: MapRef<'a>,
     at: usize,

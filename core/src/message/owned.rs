@@ -11,6 +11,22 @@ use crate::program::Shape;
 ///
 /// What it is decoded from may be borrowed by it (the arena then keeps the input alive); [`Message::compact`] makes a
 /// copy that stands alone.
+///
+/// ```
+/// # let set = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/message.binpb"));
+/// # let schema = protojit_core::schema::Schema::from_descriptor_set(&set[..])?;
+/// # let programs = protojit_core::program::Programs::new(schema.shared().clone());
+/// # let shape = programs.shape(schema.message("t.Person").unwrap().id());
+/// use protojit_core::message::Message;
+///
+/// let name = shape.str("name")?;
+/// let mut message = Message::new(shape);
+/// message.as_mut().set(name, "Ada")?;
+/// let copy = message.clone();
+/// let thread = std::thread::spawn(move || copy.as_ref().get(name).len());
+/// assert_eq!(thread.join().unwrap(), message.as_ref().get(name).len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Message {
     /// Only ever used through `&mut self`.
     arena: Arena,

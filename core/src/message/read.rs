@@ -15,6 +15,29 @@ use crate::schema::model::{MessageDef, SchemaData};
 /// It borrows the memory and the layout, not the arena as such. Fields are addressed by their [`FieldSlot`]s,
 /// which come from [`Layout::slot`] or [`Layout::slot_named`] and are looked up once; by number or name, which
 /// looks up each time; or, checked and typed, by [`Field`](super::Field) handles.
+///
+/// ```
+/// # let set = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/message.binpb"));
+/// # let schema = protojit_core::schema::Schema::from_descriptor_set(&set[..])?;
+/// # let programs = protojit_core::program::Programs::new(schema.shared().clone());
+/// # let shape = programs.shape(schema.message("t.Person").unwrap().id());
+/// use protojit_core::memory::Arena;
+/// use protojit_core::message::{MessageMut, MessageRef, ValueRef};
+///
+/// let arena = Arena::new();
+/// let mut ada = MessageMut::new(&shape, &arena)?;
+/// let name = shape.slot_named("name").ok_or("no such field")?;
+/// ada.set_slot(name, "Ada")?;
+/// let ada: MessageRef<'_> = ada.freeze();
+///
+/// assert!(ada.has(name));
+/// assert_eq!(ada.get_slot(name).as_str().unwrap(), "Ada");
+/// assert_eq!(ada.get_by_number(2), Some(ValueRef::I32(0))); // not set: the default
+/// for (slot, value) in ada.set_fields() {
+///     assert_eq!((slot.number, value), (1, ValueRef::Str("Ada".into())));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct MessageRef<'a> {
     ptr: NonNull<u8>,
@@ -214,7 +237,7 @@ fn foreign_slot(layout: &Layout) -> ! {
 }
 
 /// The fields of a message that are set: see [`MessageRef::set_fields`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct SetFields<'a> {
     message: MessageRef<'a>,
     rest: std::slice::Iter<'a, FieldSlot>,

@@ -239,6 +239,7 @@ impl<'a, K: Key, V: Single> IntoIterator for TypedMap<'a, K, V> {
 }
 
 /// The entries of a [`TypedMap`].
+#[derive(Debug)]
 pub struct TypedMapIter<'a, K, V> {
     entries: MapIter<'a>,
     types: PhantomData<fn() -> (K, V)>,

@@ -6,6 +6,21 @@ use crate::memory::slots::{ListSlot, StrSlot};
 use crate::wire::{MAX_FIELD_NUMBER, WireType, read_varint};
 
 /// The unknown fields of a message, in the order in which they came.
+///
+/// ```
+/// # let set = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/message.binpb"));
+/// # let schema = protojit_core::schema::Schema::from_descriptor_set(&set[..])?;
+/// # let programs = protojit_core::program::Programs::new(schema.shared().clone());
+/// # let shape = programs.shape(schema.message("t.Person").unwrap().id());
+/// use protojit_core::message::{Message, UnknownValue};
+///
+/// let mut message = Message::new(shape);
+/// message.as_mut().add_unknown(b"\x98\x06\x2a")?; // number 99, a varint
+/// let unknown = message.as_ref().unknown_fields();
+/// assert_eq!(unknown.iter().map(|field| (field.number, field.value)).collect::<Vec<_>>(), [(99, UnknownValue::Varint(42))]);
+/// assert_eq!(unknown.runs().collect::<Vec<_>>(), [b"\x98\x06\x2a"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct UnknownFields<'a> {
     cell: ListSlot,
@@ -113,7 +128,7 @@ impl UnknownValue<'_> {
 }
 
 /// The fields of [`UnknownFields`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct UnknownIter<'a> {
     fields: UnknownFields<'a>,
     run: usize,

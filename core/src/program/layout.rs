@@ -81,6 +81,7 @@ pub enum SlotPresence {
 }
 
 /// A field's place in memory.
+#[derive(Debug)]
 pub struct FieldSlot {
     /// The number.
     pub number: u32,
