@@ -55,6 +55,7 @@ pub struct DecodeCtx {
 
 impl DecodeCtx {
     /// The state at the beginning: `begin..end` is the input, `padded` says that [`SLACK`] readable bytes follow it.
+    #[inline]
     pub fn new(arena: &Arena, begin: *const u8, end: *const u8, padded: bool, limits: &Limits) -> DecodeCtx {
         let len = end as usize - begin as usize;
         let safe = if padded { end } else { begin.wrapping_add(len.saturating_sub(SLACK)) };

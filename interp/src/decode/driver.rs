@@ -12,6 +12,7 @@ use protojit_core::schema::model::FieldKey;
 use super::frame::decode_frame;
 use super::required::find_missing;
 use super::{CLOSED_BY_GROUP, DecodeCtx, SLACK};
+use crate::bytes::copy;
 
 /// Inputs of at most so many bytes are copied into the arena also where they could be borrowed: behind the copy lies padding, so
 /// that the fast loop reaches to its end, which is worth more than the copy costs.
@@ -170,7 +171,7 @@ fn pad(input: &[u8], mut arena: &Arena) -> Option<*const u8> {
     let at = Alloc::alloc(&mut arena, input.len().checked_add(SLACK)?).ok()?;
     // SAFETY: fresh memory of that size.
     unsafe {
-        at.copy_from_nonoverlapping(input.as_ptr(), input.len());
+        copy(input.as_ptr(), at, input.len());
         at.add(input.len()).write_bytes(0, SLACK);
     }
     Some(at)

@@ -19,6 +19,9 @@ const LIST_LEN: i32 = std::mem::offset_of!(ListSlot, len) as i32;
 const STR_PTR: i32 = std::mem::offset_of!(StrSlot, ptr) as i32;
 const STR_LEN: i32 = std::mem::offset_of!(StrSlot, len) as i32;
 
+/// The first memory of a list, at least; as the growing helper's.
+const FIRST_BYTES: i64 = 32;
+
 /// Closed enums with more ranges than this are checked by the interpreter.
 const INLINE_ENUM_RANGES: usize = 4;
 
@@ -45,7 +48,8 @@ impl Frame<'_, '_> {
             let unpacked = tag(op.number, op.kind.wire_type());
             let blocks = [Some((op.tag, self.s.handlers[at].primary)), self.s.handlers[at].alternate];
             for (tag, block) in blocks.into_iter().flatten() {
-                let [start, p] = self.switch_to(block);
+                let [start] = self.switch_to(block);
+                let p = self.add(start, i64::from(op.tag_len));
                 if program.message_set {
                     // Items are groups of their own; the interpreter reads them.
                     self.jump(self.s.blocks.step, &[start]);
@@ -58,7 +62,7 @@ impl Frame<'_, '_> {
 
     fn emit_handler(&mut self, at: u32, op: &DecodeOp, unpacked: bool, start: Value, p: Value) {
         match op.cardinality {
-            Cardinality::Map => self.emit_map(op, start, p),
+            Cardinality::Map => self.emit_map(op, start),
             Cardinality::List if op.kind.is_packable() && !unpacked => {
                 let (ctx, program) = (self.ctx(), self.program_address());
                 let number = self.constant(at.into());
@@ -68,8 +72,8 @@ impl Frame<'_, '_> {
                 self.fail_if(failed);
                 self.jump_resume(behind, op.next);
             }
-            Cardinality::List if op.kind.is_message() => self.emit_message_list(op, start, p),
-            Cardinality::List => self.emit_list(op, start, p),
+            Cardinality::List if op.kind.is_message() => self.emit_message_list(op, start),
+            Cardinality::List => self.emit_list(op, start),
             Cardinality::Singular if op.kind.is_message() => {
                 let cell = self.cell(op, start);
                 let behind = self.emit_message(op, cell, p);
@@ -196,34 +200,40 @@ impl Frame<'_, '_> {
     }
 
     /// Repeated numbers, strings and bytes: as long as the tag repeats, the list's ends stay in registers.
-    fn emit_list(&mut self, op: &DecodeOp, start: Value, p: Value) {
+    fn emit_list(&mut self, op: &DecodeOp, start: Value) {
         let size = i64::from(op.kind.storage().size());
         let shift = i64::from(size.trailing_zeros());
         let Cell { base, offset } = self.cell(op, start);
-        // Parameters: tag, value, next element, end of the room.
-        let element = self.block(&[types::I64; 4]);
-        let body = self.block(&[types::I64; 4]);
-        let grow = self.cold_block(&[types::I64; 3]);
+        // Parameters: tag, next element, end of the room.
+        let element = self.block(&[types::I64; 3]);
+        let body = self.block(&[types::I64; 3]);
+        let grow = self.block(&[types::I64; 2]);
         let leave = self.block(&[types::I64; 2]);
 
         let (next, room) = self.list_ends(base, offset, shift);
-        self.jump(element, &[start, p, next, room]);
+        self.jump(element, &[start, next, room]);
 
-        let [start, p, next, room] = self.switch_to(element);
-        let full = self.compare(IntCC::Equal, next, room);
-        self.branch(full, (grow, &[start, p, next]), (body, &[start, p, next, room]));
+        let [start, next, room] = self.switch_to(element);
+        // Also true of a list that borrows its elements: its capacity is 0.
+        let full = self.compare(IntCC::UnsignedGreaterThanOrEqual, next, room);
+        self.branch(full, (grow, &[start, next]), (body, &[start, next, room]));
 
-        let [start, p, next] = self.switch_to(grow);
+        let [start, next] = self.switch_to(grow);
+        let (first, more) = (self.block(&[]), self.cold_block(&[]));
+        self.branch(next, (more, &[]), (first, &[]));
+        self.b.switch_to_block(first);
+        let room_bytes = FIRST_BYTES.max(4 * size);
+        let new = self.first_room(base, offset, room_bytes, size);
+        let end = self.add(new, room_bytes);
+        self.jump(body, &[start, new, end]);
+        self.b.switch_to_block(more);
         self.store_list_len(base, offset, next, shift);
-        let list = self.add(base, offset.into());
-        let bytes = self.constant(size);
-        let answer = self.call_stub(Saving::Grow, &[list, bytes]);
-        let failed = self.is_zero(answer);
-        self.fail_if(failed);
+        self.grow_list(base, offset, size);
         let (next, room) = self.list_ends(base, offset, shift);
-        self.jump(body, &[start, p, next, room]);
+        self.jump(body, &[start, next, room]);
 
-        let [start, p, next, room] = self.switch_to(body);
+        let [start, next, room] = self.switch_to(body);
+        let p = self.add(start, i64::from(op.tag_len));
         // A number that a closed enum does not declare leaves through the interpreter: the length must be true then.
         if op.kind == ValueKind::ClosedEnum {
             self.store_list_len(base, offset, next, shift);
@@ -234,8 +244,8 @@ impl Frame<'_, '_> {
         let below = self.compare(IntCC::UnsignedLessThan, behind, self.s.edge);
         self.branch(below, (more, &[]), (leave, &[behind, next]));
         self.b.switch_to_block(more);
-        let (repeats, value) = self.compare_tag(behind, tag(op.number, op.kind.wire_type()));
-        self.branch(repeats, (element, &[behind, value, next, room]), (leave, &[behind, next]));
+        let (repeats, _) = self.compare_tag(behind, tag(op.number, op.kind.wire_type()));
+        self.branch(repeats, (element, &[behind, next, room]), (leave, &[behind, next]));
 
         let [behind, next] = self.switch_to(leave);
         self.store_list_len(base, offset, next, shift);
@@ -263,32 +273,55 @@ impl Frame<'_, '_> {
         self.store(len, base, offset + LIST_LEN);
     }
 
-    /// Repeated messages. The list stays in memory, since the children's frames use the registers.
-    fn emit_message_list(&mut self, op: &DecodeOp, start: Value, p: Value) {
-        let Cell { base, offset } = self.cell(op, start);
-        let element = self.block(&[types::I64]);
-        let body = self.block(&[types::I64, types::I64]);
-        let grow = self.cold_block(&[types::I64]);
-        self.jump(element, &[p]);
+    /// A list's first memory: `bytes` from the arena. Gives its address.
+    fn first_room(&mut self, base: Value, offset: i32, bytes: i64, size: i64) -> Value {
+        let new = self.take(bytes);
+        self.store(new, base, offset + LIST_PTR);
+        // Length 0, and the capacity above it.
+        let cap = self.constant((bytes / size) << 32);
+        self.store(cap, base, offset + LIST_LEN);
+        new
+    }
 
-        let [p] = self.switch_to(element);
-        let len = self.load(types::I32, base, offset + LIST_LEN);
-        let cap = self.load(types::I32, base, offset + LIST_LEN + 4);
-        let full = self.compare(IntCC::Equal, len, cap);
-        let ptr = self.load(types::I64, base, offset + LIST_PTR);
-        self.branch(full, (grow, &[p]), (body, &[p, ptr]));
-
-        let [p] = self.switch_to(grow);
+    /// Makes room for one more element by the helper.
+    fn grow_list(&mut self, base: Value, offset: i32, size: i64) {
         let list = self.add(base, offset.into());
-        let bytes = self.constant(8);
+        let bytes = self.constant(size);
         let answer = self.call_stub(Saving::Grow, &[list, bytes]);
         let failed = self.is_zero(answer);
         self.fail_if(failed);
-        let ptr = self.load(types::I64, base, offset + LIST_PTR);
-        self.jump(body, &[p, ptr]);
+    }
 
-        let [p, ptr] = self.switch_to(body);
+    /// Repeated messages. The list stays in memory, since the children's frames use the registers.
+    fn emit_message_list(&mut self, op: &DecodeOp, start: Value) {
+        let Cell { base, offset } = self.cell(op, start);
         let Some(child) = op.child.get() else { return self.jump(self.s.blocks.fail, &[]) };
+        // Parameters: tag; tag, the list's memory.
+        let element = self.block(&[types::I64]);
+        let body = self.block(&[types::I64, types::I64]);
+        let grow = self.block(&[types::I64]);
+        self.jump(element, &[start]);
+
+        let [start] = self.switch_to(element);
+        let len = self.load(types::I32, base, offset + LIST_LEN);
+        let cap = self.load(types::I32, base, offset + LIST_LEN + 4);
+        let full = self.compare(IntCC::UnsignedGreaterThanOrEqual, len, cap);
+        let ptr = self.load(types::I64, base, offset + LIST_PTR);
+        self.branch(full, (grow, &[start]), (body, &[start, ptr]));
+
+        let [start] = self.switch_to(grow);
+        let (first, more) = (self.block(&[]), self.cold_block(&[]));
+        self.branch(cap, (more, &[]), (first, &[]));
+        self.b.switch_to_block(first);
+        let new = self.first_room(base, offset, FIRST_BYTES, 8);
+        self.jump(body, &[start, new]);
+        self.b.switch_to_block(more);
+        self.grow_list(base, offset, 8);
+        let ptr = self.load(types::I64, base, offset + LIST_PTR);
+        self.jump(body, &[start, ptr]);
+
+        let [start, ptr] = self.switch_to(body);
+        let p = self.add(start, i64::from(op.tag_len));
         let (value, limit) = self.message_start(op, p);
         let message = self.allocate(child.size);
         let len = self.b.ins().uload32(MEM, base, offset + LIST_LEN);
@@ -304,8 +337,8 @@ impl Frame<'_, '_> {
         let below = self.compare(IntCC::UnsignedLessThan, behind, self.s.edge);
         self.branch(below, (more, &[]), (self.s.blocks.edge, &[behind]));
         self.b.switch_to_block(more);
-        let (repeats, value) = self.compare_tag(behind, op.tag);
-        self.branch(repeats, (element, &[value]), (leave, &[]));
+        let (repeats, _) = self.compare_tag(behind, op.tag);
+        self.branch(repeats, (element, &[behind]), (leave, &[]));
         self.b.switch_to_block(leave);
         self.jump_predicted(behind, op.next);
     }
@@ -370,21 +403,7 @@ impl Frame<'_, '_> {
 
     /// `size` zero bytes (a multiple of eight) from the arena.
     pub fn allocate(&mut self, size: u32) -> Value {
-        let done = self.block(&[types::I64]);
-        let (fits, full) = (self.b.create_block(), self.cold_block(&[]));
-        let at = self.load_ctx(types::I64, ctx::BUMP_AT);
-        let room_end = self.load_ctx(types::I64, ctx::BUMP_END);
-        let end = self.add(at, size.into());
-        let beyond = self.compare(IntCC::UnsignedGreaterThan, end, room_end);
-        self.branch(beyond, (full, &[]), (fits, &[]));
-        self.b.switch_to_block(fits);
-        self.store_ctx(end, ctx::BUMP_AT);
-        self.jump(done, &[at]);
-        self.b.switch_to_block(full);
-        let bytes = self.constant(size.into());
-        let answer = self.call_stub(Saving::Alloc, &[bytes]);
-        self.branch(answer, (done, &[answer]), (self.s.blocks.fail, &[]));
-        let [at] = self.switch_to(done);
+        let at = self.take(size.into());
         let zero = self.zero_vector();
         let wide = size as i32 & !15;
         for offset in (0..wide).step_by(16) {
@@ -394,6 +413,26 @@ impl Frame<'_, '_> {
             let zero = self.constant(0);
             self.store(zero, at, wide);
         }
+        at
+    }
+
+    /// `size` bytes (a multiple of eight) from the arena, not initialised.
+    fn take(&mut self, size: i64) -> Value {
+        let done = self.block(&[types::I64]);
+        let (fits, full) = (self.b.create_block(), self.cold_block(&[]));
+        let at = self.load_ctx(types::I64, ctx::BUMP_AT);
+        let room_end = self.load_ctx(types::I64, ctx::BUMP_END);
+        let end = self.add(at, size);
+        let beyond = self.compare(IntCC::UnsignedGreaterThan, end, room_end);
+        self.branch(beyond, (full, &[]), (fits, &[]));
+        self.b.switch_to_block(fits);
+        self.store_ctx(end, ctx::BUMP_AT);
+        self.jump(done, &[at]);
+        self.b.switch_to_block(full);
+        let bytes = self.constant(size);
+        let answer = self.call_stub(Saving::Alloc, &[bytes]);
+        self.branch(answer, (done, &[answer]), (self.s.blocks.fail, &[]));
+        let [at] = self.switch_to(done);
         at
     }
 

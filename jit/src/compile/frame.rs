@@ -58,8 +58,8 @@ pub(super) fn build(
         .ops
         .iter()
         .map(|op| Handlers {
-            primary: block(&mut builder, 2),
-            alternate: alternate_tag(op).map(|tag| (tag, block(&mut builder, 2))),
+            primary: block(&mut builder, 1),
+            alternate: alternate_tag(op).map(|tag| (tag, block(&mut builder, 1))),
         })
         .collect();
     let blocks = Blocks {
@@ -90,7 +90,8 @@ fn alternate_tag(op: &DecodeOp) -> Option<u32> {
     repeated_number.then_some(other)
 }
 
-/// The blocks that handle a field. Parameters: where its tag begins, and the position behind the tag.
+/// The blocks that handle a field. Parameter: where its tag begins. The tag has its shortest form; the interpreter takes
+/// fields with longer ones.
 pub(super) struct Handlers {
     pub primary: Block,
     /// The other accepted tag, and its block.
@@ -171,8 +172,8 @@ impl Frame<'_, '_> {
             return self.jump(self.s.blocks.dispatch, &[p]);
         };
         let handler = self.s.handlers[predicted as usize].primary;
-        let (matches, behind) = self.compare_tag(p, op.tag);
-        self.branch(matches, (handler, &[p, behind]), (self.s.blocks.dispatch, &[p]));
+        let (matches, _) = self.compare_tag(p, op.tag);
+        self.branch(matches, (handler, &[p]), (self.s.blocks.dispatch, &[p]));
     }
 
     /// Whether the bytes at `p` are this tag in its shortest form, and the position behind them.
@@ -181,8 +182,8 @@ impl Frame<'_, '_> {
         let len = protojit_core::wire::write_varint(tag.into(), &mut bytes);
         let expected = i64::from_le_bytes(bytes[..8].try_into().unwrap_or_default());
         let found = match len {
-            1 => self.b.ins().uload8(types::I32, MEM, p, 0),
-            2 => self.b.ins().uload16(types::I32, MEM, p, 0),
+            1 => self.load(types::I8, p, 0),
+            2 => self.load(types::I16, p, 0),
             4 => self.load(types::I32, p, 0),
             3 => {
                 let word = self.load(types::I32, p, 0);
@@ -196,10 +197,11 @@ impl Frame<'_, '_> {
             }
         };
         let expected = if len == 5 { 0 } else { expected };
-        let matches = if len == 4 {
-            self.b.ins().icmp_imm_s(IntCC::Equal, found, i64::from(expected as i32))
-        } else {
-            self.b.ins().icmp_imm_u(IntCC::Equal, found, expected)
+        let matches = match len {
+            1 => self.b.ins().icmp_imm_s(IntCC::Equal, found, i64::from(expected as i8)),
+            2 => self.b.ins().icmp_imm_s(IntCC::Equal, found, i64::from(expected as i16)),
+            4 => self.b.ins().icmp_imm_s(IntCC::Equal, found, i64::from(expected as i32)),
+            _ => self.b.ins().icmp_imm_u(IntCC::Equal, found, expected),
         };
         let behind = self.add(p, len as i64);
         (matches, behind)
@@ -223,7 +225,6 @@ impl Frame<'_, '_> {
         let other = self.cold_block(&[types::I64, types::I32]);
 
         let first = self.b.ins().uload8(types::I32, MEM, p, 0);
-        let behind = self.add(p, 1);
         if let Some(highest) = accepted.iter().map(|&(tag, _)| tag).filter(|&tag| tag < 0x80).max() {
             // Also end-group tags of the numbers in the table.
             let mut targets = vec![None; highest as usize + 1];
@@ -235,17 +236,13 @@ impl Frame<'_, '_> {
             for &(tag, handler) in accepted.iter().filter(|&&(tag, _)| tag < 0x80) {
                 targets[tag as usize] = Some(handler);
             }
-            let calls = targets
-                .into_iter()
-                .map(|target| match target {
-                    Some(block) if block == group_end => (block, [p, first]),
-                    Some(handler) => (handler, [p, behind]),
-                    None => (other, [p, first]),
-                })
-                .collect::<Vec<_>>();
             let mut table = Vec::new();
-            for (block, values) in calls {
-                table.push(self.b.func.dfg.block_call(block, &arguments(&values)));
+            for target in targets {
+                let call = match target {
+                    Some(block) if block != group_end => (block, &[p][..]),
+                    _ => (target.unwrap_or(other), &[p, first][..]),
+                };
+                table.push(self.b.func.dfg.block_call(call.0, &arguments(call.1)));
             }
             let default = self.b.func.dfg.block_call(other, &arguments(&[p, first]));
             let table = self.b.create_jump_table(JumpTableData::new(default, &table));
@@ -282,6 +279,7 @@ impl Frame<'_, '_> {
 
     /// Tags of two bytes and more.
     fn emit_long_dispatch(&mut self, long: Block, accepted: &[(u32, Block)]) {
+        // Where the tag begins, the position behind it, the tag.
         let by_number = self.block(&[types::I64, types::I64, types::I32]);
         let three = accepted.iter().any(|&(tag, _)| tag >= 1 << 14);
         let longer = if three { self.block(&[types::I64]) } else { self.s.blocks.step };
@@ -300,14 +298,9 @@ impl Frame<'_, '_> {
         self.jump(by_number, &[p, behind, tag]);
 
         if three {
-            // Up to five bytes: the same as any varint, and no more than 32 bits.
+            // As any varint; what is longer than five bytes or 32 bits is no tag that is accepted.
             let [p] = self.switch_to(longer);
             let (value, behind) = self.swar_varint(p);
-            let len = self.b.ins().isub(behind, p);
-            let overlong = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, len, 5);
-            let fits = self.b.create_block();
-            self.branch(overlong, (self.s.blocks.step, &[p]), (fits, &[]));
-            self.b.switch_to_block(fits);
             let high = self.b.ins().ushr_imm_u(value, 32);
             let small = self.b.create_block();
             self.branch(high, (self.s.blocks.step, &[p]), (small, &[]));
@@ -333,10 +326,19 @@ impl Frame<'_, '_> {
         self.jump(self.s.blocks.step, &[p]);
         for (case, tags) in cases {
             self.b.switch_to_block(case);
+            if three {
+                // In its shortest form.
+                let len = protojit_core::wire::varint_len(tags[0].0.into());
+                let shortest = self.add(p, len as i64);
+                let same = self.compare(IntCC::Equal, behind, shortest);
+                let next = self.b.create_block();
+                self.branch(same, (next, &[]), (self.s.blocks.step, &[p]));
+                self.b.switch_to_block(next);
+            }
             for (tag, handler) in tags {
                 let next = self.b.create_block();
                 let matches = self.b.ins().icmp_imm_u(IntCC::Equal, found, i64::from(tag));
-                self.branch(matches, (handler, &[p, behind]), (next, &[]));
+                self.branch(matches, (handler, &[p]), (next, &[]));
                 self.b.switch_to_block(next);
             }
             self.jump(self.s.blocks.step, &[p]);

@@ -15,13 +15,14 @@ use crate::helpers;
 
 impl Frame<'_, '_> {
     /// Entries, as long as the map's tag repeats.
-    pub fn emit_map(&mut self, op: &DecodeOp, start: Value, p: Value) {
+    pub fn emit_map(&mut self, op: &DecodeOp, start: Value) {
         let program = self.s.program;
         let map = &program.maps[op.aux as usize];
         let Cell { base, offset } = self.cell(op, start);
-        let entry = self.block(&[types::I64, types::I64]);
-        self.jump(entry, &[start, p]);
-        let [start, p] = self.switch_to(entry);
+        let entry = self.block(&[types::I64]);
+        self.jump(entry, &[start]);
+        let [start] = self.switch_to(entry);
+        let p = self.add(start, i64::from(op.tag_len));
         // An entry is a level of nesting, a message in it another.
         let at_bottom = self.is_zero(self.s.depth);
         self.fail_if(at_bottom);
@@ -55,8 +56,8 @@ impl Frame<'_, '_> {
         let below = self.compare(IntCC::UnsignedLessThan, end, self.s.edge);
         self.branch(below, (more, &[]), (self.s.blocks.edge, &[end]));
         self.b.switch_to_block(more);
-        let (repeats, behind) = self.compare_tag(end, op.tag);
-        self.branch(repeats, (entry, &[end, behind]), (leave, &[]));
+        let (repeats, _) = self.compare_tag(end, op.tag);
+        self.branch(repeats, (entry, &[end]), (leave, &[]));
         self.b.switch_to_block(leave);
         self.jump_predicted(end, op.next);
     }
