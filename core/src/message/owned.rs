@@ -66,7 +66,8 @@ impl Message {
         Message { arena, root: unsafe { NonNull::new_unchecked(root) }, shape }
     }
 
-    /// A copy of a message, with a memory of its own that has no limit.
+    /// A copy of a message, with a memory of its own that has no limit. The shape of a sub-message is what
+    /// [`UnitRef::follow`](crate::program::UnitRef::follow) finds for its slot's child.
     ///
     /// # Errors
     /// The message is not of this shape.

@@ -160,6 +160,15 @@ impl<T> UnitRef<T> {
         &self.unit
     }
 
+    /// The member that `child`, a child of this one, points to; `None` where it points elsewhere, or nowhere.
+    pub fn follow(&self, child: &Child<T>) -> Option<UnitRef<T>> {
+        let member_of = |unit: &Arc<Unit<T>>| {
+            let at = unit.members().iter().position(|member| std::ptr::eq(member, child.as_ptr()))?;
+            UnitRef::new(unit.clone(), at)
+        };
+        member_of(&self.unit).or_else(|| self.unit.deps.iter().find_map(member_of))
+    }
+
     /// The position in the unit.
     pub fn index(&self) -> usize {
         self.at
@@ -294,5 +303,9 @@ mod tests {
         let first = UnitRef::new(unit, 0).unwrap();
         let second = first.1.get().unwrap();
         assert_eq!((second.0, second.1.get().unwrap().0, second.2.get().unwrap().0), (2, 1, 7));
+        let (second, leaf) = (first.follow(&first.1).unwrap(), first.follow(&first.2).unwrap());
+        drop(first);
+        assert_eq!((second.0, leaf.0), (2, 7));
+        assert!(leaf.follow(&second.1).is_none() && leaf.follow(&leaf.1).is_none());
     }
 }

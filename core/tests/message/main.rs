@@ -5,6 +5,8 @@
 mod handles;
 mod kinds;
 mod merge;
+#[cfg(not(miri))]
+mod model;
 mod owned;
 mod read;
 mod schema;

@@ -60,3 +60,15 @@ fn owned_messages() {
     assert_eq!(Message::copy_of(&other, copy.as_ref()).err(), Some(SetError::OtherLayout));
     assert!(Message::with_arena(&other, Arena::with_limit(16)).is_err());
 }
+
+#[test]
+fn sub_messages_can_be_copied_out() {
+    let shape = shape("Person");
+    let (address, zip) = (slot(&shape, "address"), shape.i32("address.zip").unwrap());
+    let mut message = Message::new(shape.clone());
+    message.as_mut().set(zip, 7).unwrap();
+    let below = shape.follow(&address.child).unwrap();
+    let copy = Message::copy_of(&below, message.as_ref().get_slot(address).as_message().unwrap()).unwrap();
+    drop((message, shape));
+    assert_eq!(copy.as_ref().get(below.i32("zip").unwrap()), 7);
+}
