@@ -3,6 +3,8 @@
 mod json_known;
 mod json_read;
 mod json_write;
+mod random;
+mod round_trips;
 mod text_read;
 mod text_write;
 
