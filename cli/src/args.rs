@@ -25,7 +25,7 @@ pub struct Cli {
 pub enum Command {
     /// Decodes wire bytes, to JSON unless told otherwise.
     Decode(DecodeArgs),
-    /// Encodes JSON to wire bytes.
+    /// Encodes JSON or text format to wire bytes.
     Encode(EncodeArgs),
     /// Shows what is compiled, how large it is, which engine ran, and why not where it did not.
     JitTrace(TraceArgs),
@@ -120,7 +120,7 @@ pub struct EncodeArgs {
 /// Many messages in one stream.
 #[derive(Args, Debug)]
 pub struct StreamArgs {
-    /// Many messages: on the wire each behind its length as a varint, as text each on a line.
+    /// Many messages: on the wire each behind its length as a varint, as JSON or text each on a line.
     #[arg(long)]
     pub delimited: bool,
     /// What to do with a message of the stream that is bad.
@@ -189,6 +189,8 @@ pub enum WireText {
 pub enum DecodeTo {
     /// JSON, as the Protobuf specification maps it.
     Json,
+    /// Text format, unknown fields by number.
+    Text,
     /// Encoded again, as wire bytes.
     Binary,
     /// Encoded again, in hexadecimal digits.
@@ -200,6 +202,8 @@ pub enum DecodeTo {
 pub enum EncodeFrom {
     /// JSON, as the Protobuf specification maps it.
     Json,
+    /// Text format.
+    Text,
 }
 
 /// What happens after a bad message of a stream.

@@ -1,6 +1,7 @@
 //! `protojit decode`: wire bytes to something people or programs can read.
 
 use protojit::json::{self, JsonWriteOptions};
+use protojit::text::{self, TextWriteOptions};
 use protojit::{Arena, MessageRef, MessageType};
 
 use crate::args::{DecodeArgs, DecodeTo, RuntimeArgs, WireText};
@@ -54,6 +55,7 @@ fn many(args: &DecodeArgs, runtime: &RuntimeArgs, input: Input, mut writer: Writ
                 Ok(message) => writer.render(message),
                 Err(error) => Err(error.to_string()),
             },
+            Err(length) if length > MOST_BYTES as u64 => Err(format!("no message can have {length} bytes")),
             Err(length) => Err(format!("its {length} bytes are more than --max-memory allows")),
         };
         match rendered {
@@ -79,6 +81,7 @@ struct Writer<'t> {
 
 enum Format {
     Json(JsonWriteOptions),
+    Text(TextWriteOptions),
     Wire(WireWriter),
 }
 
@@ -90,6 +93,12 @@ impl<'t> Writer<'t> {
                 pretty: !delimited,
                 max_depth: runtime.max_depth,
                 ..JsonWriteOptions::default()
+            }),
+            DecodeTo::Text => Format::Text(TextWriteOptions {
+                single_line: delimited,
+                unknown_fields: true,
+                max_depth: runtime.max_depth,
+                ..TextWriteOptions::default()
             }),
             DecodeTo::Binary => Format::Wire(WireWriter::new(WireText::Binary, delimited)),
             DecodeTo::Hex => Format::Wire(WireWriter::new(WireText::Hex, delimited)),
@@ -105,6 +114,12 @@ impl<'t> Writer<'t> {
             Format::Json(options) => {
                 json::write(message, options, self.message_type.schema(), text).map_err(|error| error.to_string())?;
                 text.push(b'\n');
+            }
+            Format::Text(options) => {
+                text::write(message, options, self.message_type.schema(), text).map_err(|error| error.to_string())?;
+                if options.single_line {
+                    text.push(b'\n');
+                }
             }
             Format::Wire(wire) => {
                 wire.write(self.message_type, message, text).map_err(|error| error.to_string())?;

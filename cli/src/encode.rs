@@ -1,6 +1,7 @@
-//! `protojit encode`: JSON to wire bytes.
+//! `protojit encode`: JSON or text format to wire bytes.
 
 use protojit::json::{self, JsonReadOptions};
+use protojit::text::{self, TextReadOptions};
 use protojit::{Arena, MessageType};
 
 use crate::args::{EncodeArgs, EncodeFrom, RuntimeArgs};
@@ -23,6 +24,12 @@ pub fn run(args: &EncodeArgs, runtime: &RuntimeArgs) -> Outcome {
                 max_depth: runtime.max_depth,
                 ..JsonReadOptions::default()
             }),
+            EncodeFrom::Text => Format::Text(TextReadOptions {
+                ignore_unknown: args.ignore_unknown,
+                field_numbers: true,
+                max_depth: runtime.max_depth,
+                ..TextReadOptions::default()
+            }),
         },
         wire: WireWriter::new(args.to, args.stream.delimited),
         bytes: Vec::new(),
@@ -42,7 +49,8 @@ fn one(runtime: &RuntimeArgs, input: Input, mut encoder: Encoder) -> Outcome {
 
 fn many(args: &EncodeArgs, runtime: &RuntimeArgs, input: Input, mut encoder: Encoder) -> Outcome {
     let mut progress = Progress::new(&input.name, input.length, args.stream.on_error);
-    let mut lines = Lines::new(input.reader, MOST_BYTES);
+    // An empty line is no JSON; in the text format it is an empty message.
+    let mut lines = Lines::new(input.reader, MOST_BYTES, args.from == EncodeFrom::Json);
     let mut arena = Arena::with_limit(runtime.max_memory);
     let mut out = Output::stdout();
     loop {
@@ -83,14 +91,16 @@ struct Encoder {
 
 enum Format {
     Json(JsonReadOptions),
+    Text(TextReadOptions),
 }
 
 impl Encoder {
-    fn encode(&mut self, text: &[u8], arena: &Arena) -> Result<&[u8], String> {
+    fn encode(&mut self, input: &[u8], arena: &Arena) -> Result<&[u8], String> {
         let message_type = &self.message_type;
         let mut message = message_type.new_in(arena).map_err(|error| error.to_string())?;
         match &self.format {
-            Format::Json(options) => json::read(text, &mut message, options, message_type.schema()),
+            Format::Json(options) => json::read(input, &mut message, options, message_type.schema()),
+            Format::Text(options) => text::read(input, &mut message, options, message_type.schema()),
         }
         .map_err(|error| error.to_string())?;
         self.bytes.clear();

@@ -2,19 +2,20 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 
-/// Reads lines, without their ends and without blank ones. Holds one line at a time.
+/// Reads lines, without their ends. Holds one line at a time.
 #[derive(Debug)]
 pub struct Lines<R> {
     source: BufReader<R>,
     line: Vec<u8>,
     limit: usize,
+    skip_blank: bool,
     offset: u64,
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads lines of at most `limit` bytes from `source`.
-    pub fn new(source: R, limit: usize) -> Lines<R> {
-        Lines { source: BufReader::with_capacity(64 << 10, source), line: Vec::new(), limit, offset: 0 }
+    /// Reads lines of at most `limit` bytes from `source`, blank ones if they are not to be skipped.
+    pub fn new(source: R, limit: usize, skip_blank: bool) -> Lines<R> {
+        Lines { source: BufReader::with_capacity(64 << 10, source), line: Vec::new(), limit, skip_blank, offset: 0 }
     }
 
     /// Whether the next line is here in full, so that it takes no reading.
@@ -39,7 +40,7 @@ impl<R: Read> Lines<R> {
                 let text = format!("a line is longer than {} bytes (byte {start})", self.limit);
                 return Err(io::Error::new(ErrorKind::InvalidData, text));
             }
-            if !self.line.trim_ascii().is_empty() {
+            if !self.skip_blank || !self.line.trim_ascii().is_empty() {
                 return Ok(Some((start, &self.line)));
             }
         }
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn lines() {
-        let mut lines = Lines::new(&b"\n{}\r\n \n\n{1}\n\xff"[..], 10);
+        let mut lines = Lines::new(&b"\n{}\r\n \n\n{1}\n\xff"[..], 10, true);
         assert_eq!(lines.next().unwrap(), Some((1, &b"{}"[..])));
         assert!(lines.is_ready());
         assert_eq!(lines.next().unwrap(), Some((8, &b"{1}"[..])));
@@ -63,8 +64,17 @@ mod tests {
     }
 
     #[test]
+    fn blank_lines() {
+        let mut lines = Lines::new(&b"\n\r\na\n"[..], 10, false);
+        for wanted in [&b""[..], b"", b"a"] {
+            assert_eq!(lines.next().unwrap().unwrap().1, wanted);
+        }
+        assert_eq!(lines.next().unwrap(), None);
+    }
+
+    #[test]
     fn too_long() {
-        assert!(Lines::new(&b"12345\n"[..], 5).next().is_ok());
-        assert!(Lines::new(&b"123456\n"[..], 5).next().is_err());
+        assert!(Lines::new(&b"12345\n"[..], 5, true).next().is_ok());
+        assert!(Lines::new(&b"123456\n"[..], 5, true).next().is_err());
     }
 }
