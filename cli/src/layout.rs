@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::args::{LayoutArgs, ReportFormat, RuntimeArgs};
 use crate::failure::{Failure, Outcome};
 use crate::output::Output;
-use crate::table;
+use crate::table::{self, Column};
 
 #[derive(Serialize)]
 struct Report<'a> {
@@ -46,10 +46,10 @@ pub fn run(args: &LayoutArgs, runtime: &RuntimeArgs) -> Outcome {
         ReportFormat::Json => {
             let text = serde_json::to_string_pretty(&report).map_err(|error| Failure::Input(error.to_string()))?;
             out.write(text.as_bytes())?;
+            out.write(b"\n")?;
         }
         ReportFormat::Table => out.write(text(&report).as_bytes())?,
     }
-    out.write(b"\n")?;
     out.flush()
 }
 
@@ -84,9 +84,17 @@ fn report<'a>(message: &'a MessageDescriptor, layout: &'a Layout) -> Report<'a> 
 }
 
 fn text(report: &Report<'_>) -> String {
-    let mut table = table::table(&["field", ">number", "type", "where", ">offset", ">size", "set when"]);
-    for field in &report.fields {
-        table.add_row([
+    const COLUMNS: [Column; 7] = [
+        Column::long("field", '_'),
+        Column::number("number"),
+        Column::long("type", '.'),
+        Column::word("where"),
+        Column::number("offset"),
+        Column::number("size").expendable(1),
+        Column::word("set when"),
+    ];
+    let rows = report.fields.iter().map(|field| {
+        vec![
             field.name.clone(),
             field.number.to_string(),
             field.kind.clone(),
@@ -97,28 +105,22 @@ fn text(report: &Report<'_>) -> String {
             field.offset.to_string(),
             field.size.to_string(),
             field.presence.clone(),
-        ]);
+        ]
+    });
+    let table = table::table(&COLUMNS, &rows.collect::<Vec<_>>());
+    let mut text = format!("{}: {} bytes", report.message, report.size);
+    if let sizes @ [_, ..] = report.pages {
+        let sizes: Vec<String> = sizes.iter().map(u32::to_string).collect();
+        text += &format!(", and cold pages of {} bytes that are allocated when needed", sizes.join(" + "));
     }
-    let pages = match report.pages {
-        [] => String::new(),
-        pages => {
-            let sizes: Vec<String> = pages.iter().map(u32::to_string).collect();
-            format!("; cold pages, allocated when one of their fields appears: {} bytes", sizes.join(" + "))
-        }
-    };
-    format!(
-        "{}: {} bytes, 8 of them the pointer to unknown fields and cold pages, {} presence bits{pages}\n{table}",
-        report.message,
-        report.size,
-        8 * report.presence_bytes,
-    )
+    text + "\n" + &table
 }
 
 fn presence(slot: &FieldSlot) -> String {
     match slot.presence {
-        SlotPresence::Hasbit { offset, mask } => format!("bit {} of the word at {offset}", mask.trailing_zeros()),
+        SlotPresence::Hasbit { offset, mask } => format!("bit {} at {offset}", mask.trailing_zeros()),
         SlotPresence::Pointer => "not null".to_owned(),
-        SlotPresence::Case { offset } => format!("the word at {offset} is {}", slot.number),
+        SlotPresence::Case { offset } => format!("case {} at {offset}", slot.number),
         SlotPresence::NonZero => "not zero".to_owned(),
         SlotPresence::NonEmpty => "not empty".to_owned(),
     }

@@ -20,9 +20,21 @@ pub fn compile(plan: &Plan, protos: &[Proto], set: &[u8], file: &str) -> Result<
              (protoc --include_imports --descriptor_set_out=schema.binpb {file}) instead"
         ))
     })?;
+    match run(&protoc, plan, protos, set) {
+        // Some come without Google's files.
+        Err(Problem::NotFound(what)) if what.contains("google/protobuf/") => {
+            run(&protoc, plan, protos, &[set, &super::set::well_known()].concat())
+        }
+        ran => ran,
+    }
+}
+
+/// Runs the compiler once.
+fn run(protoc: &Path, plan: &Plan, protos: &[Proto], set: &[u8]) -> Result<Vec<u8>, Problem> {
+    let name = protoc.file_name().unwrap_or(protoc.as_os_str()).display();
     let scratch = Scratch::new().map_err(|error| Problem::Other(format!("no temporary directory: {error}")))?;
     let output = scratch.0.join("out.binpb");
-    let mut command = Command::new(&protoc);
+    let mut command = Command::new(protoc);
     command.arg("--include_imports").arg(flag("--descriptor_set_out=", &output));
     for root in &plan.roots {
         command.arg(flag("--proto_path=", root));
@@ -41,10 +53,10 @@ pub fn compile(plan: &Plan, protos: &[Proto], set: &[u8], file: &str) -> Result<
     let ran = ran.map_err(|error| Problem::Other(format!("{}: {error}", protoc.display())))?;
     if !ran.status.success() {
         let said = String::from_utf8_lossy(&ran.stderr);
-        let what = format!("{}: {}", protoc.display(), if said.is_empty() { "it failed" } else { said.trim() });
+        let what = format!("{name}: {}", if said.is_empty() { "it failed" } else { said.trim() });
         return Err(if said.contains("File not found") { Problem::NotFound(what) } else { Problem::Other(what) });
     }
-    fs::read(&output).map_err(|error| Problem::Other(format!("{}: it wrote no output: {error}", protoc.display())))
+    fs::read(&output).map_err(|error| Problem::Other(format!("{name}: it wrote no output: {error}")))
 }
 
 /// The compiler: what `PROTOC` names, else the first `protoc` on the `PATH`.

@@ -103,6 +103,19 @@ impl Files {
     }
 }
 
+/// Google's own files, those that messages are made of.
+pub fn well_known() -> Vec<u8> {
+    let google = GoogleFileResolver::new();
+    let names =
+        ["any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp"];
+    let mut files = Files::default();
+    for name in names.into_iter().chain(["type", "wrappers"]) {
+        let Ok(file) = google.open_file(&format!("google/protobuf/{name}.proto")) else { continue };
+        files.files.extend(Entry::read(&file.file_descriptor_proto().encode_to_vec(), "protojit"));
+    }
+    files.to_set()
+}
+
 impl Entry {
     fn read(file: &[u8], origin: &str) -> Result<Entry, &'static str> {
         let (mut name, mut imports) = (None, Vec::new());

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use protojit::{Arena, EncodeBuffer, Engine, MessageType};
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct Measured {
     pub disagreement: Option<String>,
 }
 
-/// Means per message, in nanoseconds.
+/// Nanoseconds for a message.
 #[derive(Clone, Copy, Serialize)]
 pub struct Times {
     pub decode_nanos: f64,
@@ -124,13 +124,16 @@ fn run(message_type: &MessageType, messages: &[&[u8]], iterations: u64, memory: 
 /// Times calls, so many for each message.
 struct Clock {
     iterations: u64,
-    sum: Duration,
-    calls: u64,
+    /// The times of the messages so far, in nanoseconds.
+    times: Vec<f64>,
 }
+
+/// The calls for one message are timed in so many batches, of which the median counts: others use the machine, too.
+const BATCHES: u64 = 11;
 
 impl Clock {
     fn new(iterations: u64) -> Clock {
-        Clock { iterations, sum: Duration::ZERO, calls: 0 }
+        Clock { iterations, times: Vec::new() }
     }
 
     fn all_but_last(&mut self, mut work: impl FnMut()) {
@@ -138,25 +141,33 @@ impl Clock {
             work();
         }
         let calls = self.iterations.saturating_sub(2);
-        let start = Instant::now();
-        for _ in 0..calls {
-            work();
-        }
-        self.sum += start.elapsed();
-        self.calls += calls;
+        let batches = calls.min(BATCHES);
+        let mut means: Vec<f64> = (0..batches)
+            .map(|batch| {
+                let calls = calls * (batch + 1) / batches - calls * batch / batches;
+                let start = Instant::now();
+                for _ in 0..calls {
+                    work();
+                }
+                start.elapsed().as_nanos() as f64 / calls as f64
+            })
+            .collect();
+        means.sort_by(f64::total_cmp);
+        self.times.extend(means.get(means.len() / 2));
     }
 
-    /// The last call, the one whose result is wanted.
+    /// The last call, the one whose result is wanted. Its time counts where there is no other.
     fn last<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let start = Instant::now();
         let result = work();
-        self.sum += start.elapsed();
-        self.calls += 1;
+        if self.iterations <= 2 {
+            self.times.push(start.elapsed().as_nanos() as f64);
+        }
         result
     }
 
     fn mean(&self) -> f64 {
-        self.sum.as_nanos() as f64 / self.calls.max(1) as f64
+        self.times.iter().sum::<f64>() / self.times.len().max(1) as f64
     }
 }
 

@@ -7,10 +7,10 @@ use protojit_core::program::Programs;
 use serde::Serialize;
 
 use super::advice::advice;
-use super::measure::Measured;
+use super::measure::{Measured, Times};
 use crate::args::RuntimeArgs;
 use crate::failure::{Failure, Outcome};
-use crate::table;
+use crate::table::{self, Column};
 
 /// More rows tell people nothing. Programs get them all.
 const MOST_ROWS: usize = 50;
@@ -65,14 +65,14 @@ impl<'a> Report<'a> {
         rows.sort_by_key(|row| (!row.root, row.engine == EngineUsed::Jit, std::cmp::Reverse(row.code_bytes)));
         writeln!(out, "engine: {}", self.trace.engine)?;
         let shown = &rows[..rows.len().min(MOST_ROWS)];
-        writeln!(out, "{}", programs(shown))?;
+        write!(out, "{}", programs(shown))?;
         if rows.len() > shown.len() {
             writeln!(out, "and {} more; --format json lists them all", rows.len() - shown.len())?;
         }
         self.write_totals(out)?;
         self.write_reasons(out, &rows)?;
         if !self.inputs.is_empty() {
-            writeln!(out, "\n{}", inputs(self.inputs))?;
+            write!(out, "\n{}", inputs(self.inputs, self.trace.engine))?;
         }
         for clif in &self.clif {
             writeln!(out, "\n; decode of {}\n{}", clif.message, clif.text.trim_end())?;
@@ -128,16 +128,25 @@ fn direction(direction: Direction) -> &'static str {
     }
 }
 
-fn programs(rows: &[&ProgramTrace]) -> comfy_table::Table {
-    let columns =
-        ["message", "way", "engine", ">code", ">blocks", ">helpers", ">compile", ">calls", ">fallbacks", "reason"];
-    let mut table = table::table(&columns);
-    for row in rows {
+fn programs(rows: &[&ProgramTrace]) -> String {
+    const COLUMNS: [Column; 10] = [
+        Column::long("message", '.'),
+        Column::word("way"),
+        Column::word("engine"),
+        Column::number("code").expendable(1),
+        Column::number("blocks").expendable(3),
+        Column::number("helpers").expendable(4),
+        Column::number("compile").expendable(2),
+        Column::number("calls"),
+        Column::number("fallbacks"),
+        Column::word("reason"),
+    ];
+    let rows = rows.iter().map(|row| {
         let jit = row.engine == EngineUsed::Jit;
         let of_code = |text: String| if jit { text } else { String::new() };
         // Calls are counted where they come in.
         let of_root = |calls: u64| if row.root { calls.to_string() } else { String::new() };
-        table.add_row([
+        vec![
             row.message.clone(),
             direction(row.direction).to_owned(),
             if jit { "jit" } else { "interp" }.to_owned(),
@@ -148,22 +157,32 @@ fn programs(rows: &[&ProgramTrace]) -> comfy_table::Table {
             of_root(row.compiled_calls + row.interpreted_calls),
             of_root(row.interpreted_calls),
             row.reason.unwrap_or_default().to_owned(),
-        ]);
-    }
-    table
+        ]
+    });
+    table::table(&COLUMNS, &rows.collect::<Vec<_>>())
 }
 
-fn inputs(inputs: &[Measured]) -> comfy_table::Table {
-    let columns = ["input", ">messages", ">bytes", "way", ">chosen", ">interp", ">ratio", "same"];
-    let mut table = table::table(&columns);
+fn inputs(inputs: &[Measured], engine: &'static str) -> String {
+    let columns = [
+        Column::long("input", '/'),
+        Column::number("messages").expendable(2),
+        Column::number("bytes").expendable(1),
+        Column::word("way"),
+        Column::number(engine),
+        Column::number("interp"),
+        Column::number("ratio"),
+        Column::word("same"),
+    ];
+    let mut rows = Vec::new();
     for input in inputs {
-        for (way, nanos) in [
-            ("decode", (|times| times.decode_nanos) as fn(&super::measure::Times) -> f64),
-            ("encode", |times| times.encode_nanos),
-        ] {
-            let chosen = nanos(&input.chosen);
-            let interpreted = input.interpreted.as_ref().map(nanos);
-            table.add_row([
+        let mut row = |way: &str, nanos: fn(&Times) -> f64| {
+            let (chosen, interpreted) = (nanos(&input.chosen), input.interpreted.as_ref().map(nanos));
+            let same = match (&input.disagreement, interpreted) {
+                (Some(_), _) => "NO",
+                (None, Some(_)) => "yes",
+                (None, None) => "",
+            };
+            rows.push(vec![
                 input.file.clone(),
                 input.messages.to_string(),
                 input.bytes.to_string(),
@@ -171,15 +190,13 @@ fn inputs(inputs: &[Measured]) -> comfy_table::Table {
                 table::nanos(chosen),
                 interpreted.map(table::nanos).unwrap_or_default(),
                 interpreted.map(|other| format!("{}x", table::rounded(other / chosen))).unwrap_or_default(),
-                match (&input.disagreement, &input.interpreted) {
-                    (Some(_), _) => "NO".to_owned(),
-                    (None, Some(_)) => "yes".to_owned(),
-                    (None, None) => String::new(),
-                },
+                same.to_owned(),
             ]);
-        }
+        };
+        row("decode", |times| times.decode_nanos);
+        row("encode", |times| times.encode_nanos);
     }
-    table
+    table::table(&columns, &rows)
 }
 
 /// How full it is. What is in use shows, however little it is.
