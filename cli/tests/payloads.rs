@@ -254,8 +254,8 @@ fn payloads() -> Vec<Payload> {
     let basic =
         |name, bench: BenchPayload| payload(name, "proto2_basic.proto", "basic.BenchPayload", bench.encode_to_vec());
     vec![
-        hello("person_10b", small_person()),
-        hello("person_100b", medium_person()),
+        hello("person_10", small_person()),
+        hello("person_100", medium_person()),
         hello("person_1k", person(&mut Numbers(1), 5, 0, 300)),
         hello("person_10k", person(&mut Numbers(2), 23, 2, 512)),
         basic("bench_min", BenchPayload { id: 1, ..BenchPayload::default() }),
@@ -288,8 +288,8 @@ fn hold(name: &str, made: &[u8]) {
 fn sizes() {
     for payload in payloads() {
         let wanted = match payload.name {
-            "person_10b" => 10..=10,
-            "person_100b" => 90..=130,
+            "person_10" => 10..=10,
+            "person_100" => 90..=130,
             "person_1k" => 900..=1200,
             "person_10k" => 9000..=12_000,
             _ => continue,

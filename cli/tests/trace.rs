@@ -92,7 +92,7 @@ fn json_for_programs() {
 
 #[test]
 fn inputs() {
-    let all = ["person_10b", "person_100b", "person_10k"];
+    let all = ["person_10", "person_100", "person_10k"];
     let run = all.iter().fold(trace(), |run, name| run.arg("--input").arg(example(&format!("payloads/{name}.binpb"))));
     let traced = json(run.args(["--iterations", "3"]));
     assert_eq!(traced["inputs"].as_array().unwrap().len(), 3);
