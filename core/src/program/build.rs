@@ -14,7 +14,7 @@ use super::decode::{DecodeOp, DecodeOptions, DecodeProgram, MapOp};
 use super::encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram};
 use super::layout::{FieldSlot, Layout, Shape, SlotPresence};
 use super::numbers::NumberTable;
-use super::ops::{Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
+use super::ops::{Access, Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
 use super::unit::{Child, Linker, Unit, UnitRef, components};
 use super::{DecodeRef, EncodeRef};
 
@@ -152,7 +152,8 @@ impl Programs {
                     tag_mask,
                     tag_len,
                     route: Route::of(kind, cardinality(slot), wire_type == WireType::Len),
-                    indirect: slot.page != 0 || case_offset != NO_CASE,
+                    access: Access::of(slot.page, hasbit, case_offset),
+                    sequential: at + 1 < count,
                     number: slot.number,
                     next: if at + 1 < count { at + 1 } else { u32::MAX },
                     kind,

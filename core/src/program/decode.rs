@@ -8,7 +8,7 @@ use crate::schema::model::{FieldKey, MessageId, SchemaData};
 
 use super::layout::Layout;
 use super::numbers::NumberTable;
-use super::ops::{Cardinality, EnumSet, Hasbit, Route, ValueKind};
+use super::ops::{Access, Cardinality, EnumSet, Hasbit, Route, ValueKind};
 use super::unit::{Child, UnitRef};
 
 /// What a decode does with what the specification leaves open. Part of a program's key: options are compiled in.
@@ -123,8 +123,10 @@ pub struct DecodeOp {
     pub tag_len: u8,
     /// What the table interpreter's main loop does.
     pub route: Route,
-    /// The cell lies on a cold page or is shared by a oneof.
-    pub indirect: bool,
+    /// What has to be done before the cell is written.
+    pub access: Access,
+    /// `next` is the position behind this operation's own.
+    pub sequential: bool,
     /// The field, in the schema that wrote the bytes.
     pub key: FieldKey,
     /// Messages: the program of the sub-message.

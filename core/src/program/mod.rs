@@ -24,7 +24,7 @@ pub use layout::{
     COLD_OFFSET, FieldSlot, HOT_BYTES, Layout, LayoutId, PAGES_OFFSET, Shape, SlotPresence, UNKNOWN_OFFSET, storage_of,
 };
 pub use numbers::NumberTable;
-pub use ops::{Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
+pub use ops::{Access, Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
 pub use paths::{Hop, Path};
 pub use unit::{Child, Linker, Unit, UnitRef, components};
 

@@ -187,6 +187,29 @@ impl Route {
     }
 }
 
+/// What the table interpreter has to do before it writes a field's cell. As [`Route`], it tells nothing new.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Access {
+    /// Nothing.
+    Plain,
+    /// Set the presence bit.
+    Hasbit,
+    /// Find a cold page, or switch a oneof.
+    Indirect,
+}
+
+impl Access {
+    /// The access of a field with these properties.
+    pub fn of(page: u16, hasbit: Hasbit, case_offset: u32) -> Access {
+        match (page, hasbit.mask, case_offset) {
+            (0, 0, NO_CASE) => Access::Plain,
+            (0, _, NO_CASE) => Access::Hasbit,
+            _ => Access::Indirect,
+        }
+    }
+}
+
 /// The numbers that a closed enum declares, as ascending ranges with both ends included.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct EnumSet {

@@ -1,9 +1,10 @@
 //! Cells: presence, oneofs, and the values stored in them.
 
 use protojit_core::error::DecodeErrorKind;
+use protojit_core::memory::alloc::Alloc;
 use protojit_core::memory::parts;
 use protojit_core::memory::slots::Storage;
-use protojit_core::program::{DecodeOp, DecodeProgram, NO_CASE};
+use protojit_core::program::{Access, DecodeOp, DecodeProgram, NO_CASE};
 
 use super::DecodeCtx;
 
@@ -23,19 +24,16 @@ pub(super) unsafe fn enter(
     msg: *mut u8,
     ctx: &mut DecodeCtx,
 ) -> *mut u8 {
-    // SAFETY: the caller's promise; the layout put the presence word into the same part.
+    // SAFETY: the caller's promise; the layout put the presence word into the message.
     unsafe {
-        let mut part = msg;
-        if op.indirect {
-            part = enter_indirect(program, op, start, msg, ctx);
-            if part.is_null() {
-                return part;
+        match op.access {
+            Access::Plain => msg,
+            Access::Hasbit => {
+                *msg.add(op.hasbit.offset as usize).cast::<u32>() |= op.hasbit.mask;
+                msg
             }
+            Access::Indirect => enter_indirect(program, op, start, msg, ctx),
         }
-        if op.hasbit.mask != 0 {
-            *part.add(op.hasbit.offset as usize).cast::<u32>() |= op.hasbit.mask;
-        }
-        part
     }
 }
 
@@ -47,13 +45,20 @@ unsafe fn enter_indirect(
     msg: *mut u8,
     ctx: &mut DecodeCtx,
 ) -> *mut u8 {
-    // SAFETY: as promised to `enter`; a oneof's cell is as wide as its widest member.
+    // SAFETY: as promised to `enter`; presence words lie in the cell's part, and a oneof's cell is as wide as its
+    // widest member.
     unsafe {
         let part = part(program, op, start, msg, ctx);
-        if !part.is_null() && op.case_offset != NO_CASE {
+        if part.is_null() {
+            return part;
+        }
+        if op.hasbit.mask != 0 {
+            *part.add(op.hasbit.offset as usize).cast::<u32>() |= op.hasbit.mask;
+        }
+        if op.case_offset != NO_CASE {
             let case = part.add(op.case_offset as usize).cast::<u32>();
             if *case != op.number {
-                part.add(op.offset as usize).write_bytes(0, op.kind.storage().size() as usize);
+                clear(op.kind.storage(), part.add(op.offset as usize));
                 *case = op.number;
             }
         }
@@ -87,6 +92,21 @@ pub(super) unsafe fn part(
     }
 }
 
+/// Zeroes a cell.
+///
+/// # Safety
+/// `cell` is a cell of that storage.
+#[inline(always)]
+unsafe fn clear(storage: Storage, cell: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match storage {
+            Storage::Str => cell.write_bytes(0, 16),
+            storage => store(storage, cell, 0),
+        }
+    }
+}
+
 /// Writes a number.
 ///
 /// # Safety
@@ -106,7 +126,21 @@ pub(super) unsafe fn store(storage: Storage, cell: *mut u8, bits: u64) {
 /// A zeroed message for a program. Null, with the error recorded at `start`, where the arena is full.
 #[inline(always)]
 pub(super) fn new_message(program: &DecodeProgram, start: *const u8, ctx: &mut DecodeCtx) -> *mut u8 {
-    use protojit_core::memory::alloc::Alloc;
+    let size = program.size as usize;
+    let at = ctx.bump.at;
+    // Both ends and the size are multiples of eight.
+    if ctx.bump.end.addr() - at.addr() < size {
+        return new_message_slow(program, start, ctx);
+    }
+    ctx.bump.at = at.wrapping_add(size);
+    // SAFETY: `size` bytes of the arena that nobody else has.
+    unsafe { zero(at, size) };
+    at
+}
+
+#[cold]
+#[inline(never)]
+fn new_message_slow(program: &DecodeProgram, start: *const u8, ctx: &mut DecodeCtx) -> *mut u8 {
     let size = program.size as usize;
     match ctx.alloc(size) {
         Ok(at) => {

@@ -4,8 +4,7 @@ use std::ptr::NonNull;
 
 use protojit_core::error::{DecodeError, DecodeErrorKind, FieldPath};
 use protojit_core::limits::Limits;
-use protojit_core::memory::Arena;
-use protojit_core::memory::alloc::Alloc;
+use protojit_core::memory::{Arena, Bump};
 use protojit_core::program::DecodeProgram;
 use protojit_core::schema::model::FieldKey;
 
@@ -120,10 +119,14 @@ where
         return Err(error(program, DecodeErrorKind::MessageTooLarge, most, Vec::new()));
     }
     let padded = mode == Input::Copy || input.len() <= SMALL_INPUT;
-    let begin = if padded { pad(input, arena) } else { Some(input.as_ptr()) };
-    let Some(begin) = begin else { return Err(error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new())) };
+    let mut bump = arena.bump();
+    let begin = if padded { pad(input, arena, &mut bump) } else { input.as_ptr() };
+    if begin.is_null() {
+        return Err(error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new()));
+    }
     let end = begin.wrapping_add(input.len());
     let mut ctx = DecodeCtx::new(arena, begin, end, padded, limits);
+    ctx.bump = bump;
     let root = match message {
         Some(message) => message.as_ptr(),
         None => super::cell::new_message(program, begin, &mut ctx),
@@ -135,8 +138,9 @@ where
         // SAFETY: `root` is a live message of the program's layout; `begin..end` is what `ctx` was made for.
         (false, None) => unsafe { decode_frame(program, begin, end, root, &mut ctx) },
     };
-    // SAFETY: the arena's own value, moved forward by multiples of eight; the context gives out no more.
-    unsafe { arena.set_bump(ctx.bump) };
+    // SAFETY: the arena's own value, moved forward by multiples of eight; the context gives out no more. Read in halves, as it
+    // was written: one wide load would wait until both writes have left the store buffer.
+    unsafe { arena.set_bump(Bump { at: (&raw const ctx.bump.at).read_volatile(), end: ctx.bump.end }) };
     count(arena, INTERPRETED_CALLS, u64::from(!compiled) + ctx.interpreted_calls);
     if compiled {
         count(arena, COMPILED_CALLS, 1);
@@ -165,16 +169,29 @@ fn count(arena: &Arena, which: usize, by: u64) {
     counter.set(counter.get().wrapping_add(by));
 }
 
-/// A copy of `input` in the arena, with padding behind it.
+/// A copy of `input` in the arena, with padding behind it; null where the arena is full.
 #[inline]
-fn pad(input: &[u8], mut arena: &Arena) -> Option<*const u8> {
-    let at = Alloc::alloc(&mut arena, input.len().checked_add(SLACK)?).ok()?;
+fn pad(input: &[u8], arena: &Arena, bump: &mut Bump) -> *const u8 {
+    let size = input.len() + SLACK;
+    let at = match bump.take(size) {
+        Some(at) => at,
+        None => match grow(arena, size, bump) {
+            Some(at) => at,
+            None => return std::ptr::null(),
+        },
+    };
     // SAFETY: fresh memory of that size.
     unsafe {
         copy(input.as_ptr(), at, input.len());
         at.add(input.len()).write_bytes(0, SLACK);
     }
-    Some(at)
+    at
+}
+
+#[cold]
+fn grow(arena: &Arena, size: usize, bump: &mut Bump) -> Option<*mut u8> {
+    *bump = arena.grow(size).ok()?;
+    bump.take(size)
 }
 
 /// The error of a decode that did not end at the end of its input.

@@ -180,11 +180,39 @@ fn group_tag(op: &DecodeOp) -> u32 {
     protojit_core::wire::tag(op.number, WireType::StartGroup)
 }
 
+/// A new message at the end of `op`'s list. Null, with the error recorded, where the arena is full.
+///
+/// # Safety
+/// As [`decode_field`].
+#[inline(always)]
+pub(super) unsafe fn new_element(
+    program: &DecodeProgram,
+    child: &DecodeProgram,
+    op: &DecodeOp,
+    start: *const u8,
+    msg: *mut u8,
+    ctx: &mut DecodeCtx,
+) -> *mut u8 {
+    // SAFETY: as promised to this function; the layout says what the cell holds.
+    unsafe {
+        let part = part(program, op, start, msg, ctx);
+        if part.is_null() {
+            return part;
+        }
+        let sub = new_message(child, start, ctx);
+        if !sub.is_null() && list::push(&mut *part.add(op.offset as usize).cast::<ListSlot>(), sub, ctx).is_err() {
+            ctx.fail(DecodeErrorKind::MemoryLimit, start);
+            return std::ptr::null_mut();
+        }
+        sub
+    }
+}
+
 /// The message in `op`'s cell, made where there is none; a new one at the end of a list.
 ///
 /// # Safety
 /// As [`decode_field`].
-pub(super) unsafe fn sub_message(
+unsafe fn sub_message(
     program: &DecodeProgram,
     child: &DecodeProgram,
     op: &DecodeOp,
@@ -195,13 +223,7 @@ pub(super) unsafe fn sub_message(
     // SAFETY: as promised to this function; the layout says what the cell holds.
     unsafe {
         if op.cardinality == Cardinality::List {
-            let part = part(program, op, start, msg, ctx);
-            let sub = if part.is_null() { part } else { new_message(child, start, ctx) };
-            if !sub.is_null() && list::push(&mut *part.add(op.offset as usize).cast::<ListSlot>(), sub, ctx).is_err() {
-                ctx.fail(DecodeErrorKind::MemoryLimit, start);
-                return std::ptr::null_mut();
-            }
-            return sub;
+            return new_element(program, child, op, start, msg, ctx);
         }
         let part = enter(program, op, start, msg, ctx);
         if part.is_null() {

@@ -13,10 +13,12 @@ use protojit_core::memory::slots::{ListSlot, StrSlot};
 use protojit_core::program::{DecodeOp, DecodeProgram, Route, ValueKind};
 
 use super::cell::{enter, new_message, part};
-use super::field::{decode_field, decode_next, not_closed, sub_message, to_bits};
+use super::field::{decode_field, decode_next, new_element, not_closed, to_bits};
 use super::map::entry;
 use super::packed::{element, packed};
-use super::read::{Read, distance, is_beyond, is_utf8_wide, load32, tag_error, tag_wide, varint_error, varint_wide};
+use super::read::{
+    Read, distance, is_beyond, is_utf8_wide, load32, tag_error, tag_wide, varint_error, varint_more, varint_wide,
+};
 use super::{CLOSED_BY_GROUP, DecodeCtx};
 use crate::presence::is_set;
 
@@ -42,7 +44,7 @@ pub unsafe fn decode_frame(
     // SAFETY: as promised to this function.
     unsafe {
         let mut p = p;
-        if !program.message_set && !program.ops.is_empty() {
+        if program.first != u32::MAX {
             p = fast(program, p, limit, msg, ctx);
             if is_end(p) {
                 return p;
@@ -86,36 +88,30 @@ unsafe fn fast(
             let mut op = &*expected;
             if load32(p) & op.tag_mask == op.tag_bytes {
                 p = p.add(op.tag_len as usize);
-                if p > limit {
-                    return ctx.fail(DecodeErrorKind::Truncated, start);
-                }
             } else {
                 let (tag, behind) = tag_wide(p);
                 if is_beyond(behind, limit) {
                     return ctx.fail(tag_error(p, limit), p);
                 }
-                let found = program.numbers.get(tag >> 3);
+                p = behind;
+                let found = program.numbers.get(tag >> 3).map(|at| &*ops.add(at as usize));
                 match found {
-                    Some(at) => op = &*ops.add(at as usize),
-                    None => {
-                        p = decode_field(program, None, tag, start, behind, limit, msg, ctx);
+                    Some(other) if tag == other.tag => op = other,
+                    _ => {
+                        p = decode_field(program, found, tag, start, p, limit, msg, ctx);
                         if is_end(p) {
                             return p;
                         }
+                        expected = found.map_or(expected, |op| op);
                         continue;
                     }
                 }
-                p = behind;
-                if tag != op.tag {
-                    p = decode_field(program, Some(op), tag, start, p, limit, msg, ctx);
-                    if is_end(p) {
-                        return p;
-                    }
-                    expected = op;
-                    continue;
-                }
             }
-            expected = if op.next == u32::MAX { ops } else { ops.add(op.next as usize) };
+            if p >= limit {
+                return at_limit(program, op, start, p, limit, msg, ctx);
+            }
+            // A branch, not a load: so that the next operation's address does not wait for this one.
+            expected = if op.sequential { (&raw const *op).add(1) } else { next(op, ops) };
             macro_rules! cell {
                 () => {{
                     let part = enter(program, op, start, msg, ctx);
@@ -126,34 +122,71 @@ unsafe fn fast(
                 }};
             }
             macro_rules! varint {
-                ($read:ident) => {{
-                    let (value, behind) = $read(p);
-                    if is_beyond(behind, limit) {
-                        return bad_varint(op, p, limit, ctx);
+                () => {{
+                    let first = p.read();
+                    if first < 0x80 {
+                        p = p.add(1);
+                        u64::from(first)
+                    } else {
+                        let (value, behind) = varint_more(p);
+                        if is_beyond(behind, limit) {
+                            return bad_varint(op, p, limit, ctx);
+                        }
+                        p = behind;
+                        value
                     }
-                    p = behind;
-                    value
+                }};
+            }
+            macro_rules! open {
+                () => {{
+                    let Some(child) = op.child.get() else {
+                        p = decode_field(program, None, op.tag, start, p, limit, msg, ctx);
+                        if is_end(p) {
+                            return p;
+                        }
+                        continue;
+                    };
+                    let (len, from) = length_wide(p, limit, ctx);
+                    if from.is_null() {
+                        return null_at(op, ctx);
+                    }
+                    if ctx.depth == 0 {
+                        ctx.fail(DecodeErrorKind::DepthLimit, start);
+                        return null_at(op, ctx);
+                    }
+                    (child, from.add(len), from)
+                }};
+            }
+            macro_rules! descend {
+                ($child:ident, $from:ident, $end:ident, $sub:ident) => {{
+                    ctx.depth -= 1;
+                    p = decode_frame($child, $from, $end, $sub, ctx);
+                    if p != $end {
+                        not_closed(p, ctx);
+                        return null_at(op, ctx);
+                    }
+                    ctx.depth += 1;
                 }};
             }
             match op.route {
                 Route::Bool => {
-                    let value = varint!(varint_wide);
+                    let value = varint!();
                     cell!().write(u8::from(value != 0));
                 }
                 Route::Int32 => {
-                    let value = varint!(varint_wide);
+                    let value = varint!();
                     cell!().cast::<u32>().write(value as u32);
                 }
                 Route::Sint32 => {
-                    let value = varint!(varint_wide);
+                    let value = varint!();
                     cell!().cast::<u32>().write(to_bits(ValueKind::Sint32, value) as u32);
                 }
                 Route::Int64 => {
-                    let value = varint!(varint_wide);
+                    let value = varint!();
                     cell!().cast::<u64>().write(value);
                 }
                 Route::Sint64 => {
-                    let value = varint!(varint_wide);
+                    let value = varint!();
                     cell!().cast::<u64>().write(to_bits(ValueKind::Sint64, value));
                 }
                 Route::Fixed32 => {
@@ -185,45 +218,27 @@ unsafe fn fast(
                     }
                     expected = op;
                 }
-                Route::Message | Route::ListMessage => {
-                    let (len, from) = length_wide(p, limit, ctx);
-                    let Some(child) = op.child.get() else {
-                        p = decode_field(program, None, op.tag, start, p, limit, msg, ctx);
-                        if is_end(p) {
-                            return p;
-                        }
-                        continue;
-                    };
-                    if from.is_null() {
-                        return null_at(op, ctx);
-                    }
-                    let sub = if op.route == Route::Message {
-                        let cell = cell!().cast::<*mut u8>();
-                        let mut sub = *cell;
+                Route::Message => {
+                    let (child, child_end, from) = open!();
+                    let cell = cell!().cast::<*mut u8>();
+                    let mut sub = *cell;
+                    if sub.is_null() {
+                        sub = new_message(child, start, ctx);
                         if sub.is_null() {
-                            sub = new_message(child, start, ctx);
-                            *cell = sub;
+                            return null_at(op, ctx);
                         }
-                        sub
-                    } else {
-                        expected = op;
-                        sub_message(program, child, op, start, msg, ctx)
-                    };
+                        *cell = sub;
+                    }
+                    descend!(child, from, child_end, sub);
+                }
+                Route::ListMessage => {
+                    let (child, child_end, from) = open!();
+                    let sub = new_element(program, child, op, start, msg, ctx);
                     if sub.is_null() {
                         return null_at(op, ctx);
                     }
-                    let Some(depth) = ctx.depth.checked_sub(1) else {
-                        ctx.fail(DecodeErrorKind::DepthLimit, start);
-                        return null_at(op, ctx);
-                    };
-                    ctx.depth = depth;
-                    let child_end = from.add(len);
-                    p = decode_frame(child, from, child_end, sub, ctx);
-                    if p != child_end {
-                        not_closed(p, ctx);
-                        return null_at(op, ctx);
-                    }
-                    ctx.depth += 1;
+                    expected = op;
+                    descend!(child, from, child_end, sub);
                 }
                 Route::Packed => {
                     p = packed(program, op, p, limit, msg, ctx);
@@ -257,6 +272,33 @@ unsafe fn fast(
     p
 }
 
+/// The operation expected behind one that is not followed by the next in the table.
+#[inline(always)]
+unsafe fn next(op: &DecodeOp, ops: *const DecodeOp) -> *const DecodeOp {
+    // Messages in a row often are equal: behind the last field, the first again.
+    if op.next == u32::MAX { ops } else { ops.wrapping_add(op.next as usize) }
+}
+
+/// The frame ends where the value of `op` should begin, or inside the tag before it.
+#[cold]
+#[inline(never)]
+unsafe fn at_limit(
+    program: &DecodeProgram,
+    op: &DecodeOp,
+    start: *const u8,
+    p: *const u8,
+    limit: *const u8,
+    msg: *mut u8,
+    ctx: &mut DecodeCtx,
+) -> *const u8 {
+    if p > limit {
+        return ctx.fail(DecodeErrorKind::Truncated, start);
+    }
+    // SAFETY: as promised to `decode_frame`. There is no value without a byte, so this fails, and says how.
+    let behind = unsafe { decode_field(program, Some(op), op.tag, start, p, limit, msg, ctx) };
+    if is_end(behind) { behind } else { ctx.fail(DecodeErrorKind::Truncated, p) }
+}
+
 /// Notes the field that an error lies in.
 #[cold]
 fn null_at(op: &DecodeOp, ctx: &mut DecodeCtx) -> *const u8 {
@@ -280,15 +322,18 @@ fn cut_off(op: &DecodeOp, p: *const u8, ctx: &mut DecodeCtx) -> *const u8 {
     null_at(op, ctx)
 }
 
-/// A length that the frame has room for, wide. Null, with the error recorded, where there is none.
+/// A length that the frame has room for, wide; `p` lies before `limit`. Null, with the error recorded, where there is none.
 #[inline(always)]
 unsafe fn length_wide(p: *const u8, limit: *const u8, ctx: &mut DecodeCtx) -> Read<usize> {
     // SAFETY: as promised to `decode_frame`, with `p` at most a tag behind a position before `end`.
     unsafe {
         let first = p.read();
         let from = p.add(1);
-        if first < 0x80 && isize::from(first as i8) <= limit.addr().wrapping_sub(from.addr()) as isize {
-            return (first as usize, from);
+        if first < 0x80 {
+            let len = first as usize;
+            if len <= limit.addr() - from.addr() {
+                return (len, from);
+            }
         }
         length_slow(p, limit, ctx)
     }
@@ -399,7 +444,7 @@ unsafe fn again(op: &DecodeOp, p: *const u8, limit: *const u8, end: *const u8) -
     // SAFETY: below `end` four bytes can be loaded.
     if p < end && unsafe { load32(p) } & op.tag_mask == op.tag_bytes {
         let next = p.wrapping_add(op.tag_len as usize);
-        return (next <= limit).then_some(next);
+        return (next < limit).then_some(next);
     }
     None
 }

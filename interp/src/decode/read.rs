@@ -63,6 +63,27 @@ pub(super) unsafe fn varint_wide(p: *const u8) -> Read<u64> {
         if first < 0x80 {
             return (u64::from(first), p.add(1));
         }
+        varint_more(p)
+    }
+}
+
+/// A varint of at least two bytes, wide. Short ones have branches of their own: the position behind is then a guess of the
+/// branch predictor's, which is mostly right since the values of a field are mostly alike, and not a result to wait for.
+///
+/// # Safety
+/// Sixteen bytes are readable.
+#[inline(always)]
+pub(super) unsafe fn varint_more(p: *const u8) -> Read<u64> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let word = load64(p);
+        let two = word & 0x7f | word >> 1 & 0x3f80;
+        if word & 0x8000 == 0 {
+            return (two, p.add(2));
+        }
+        if word & 0x80_0000 == 0 {
+            return (two | word >> 2 & 0x1f_c000, p.add(3));
+        }
         varint_swar(p)
     }
 }
