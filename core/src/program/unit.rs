@@ -139,20 +139,28 @@ impl<T> Child<T> {
 
 /// One member, and the unit that keeps it alive.
 pub struct UnitRef<T: 'static> {
-    unit: Arc<Unit<T>>,
+    /// The member: a plain load away on the way to every decode.
+    target: NonNull<T>,
     at: usize,
+    unit: Arc<Unit<T>>,
 }
+
+// SAFETY: a `UnitRef` is a shared reference to a member together with the `Arc` that owns it.
+unsafe impl<T: Send + Sync> Send for UnitRef<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for UnitRef<T> {}
 
 impl<T> Clone for UnitRef<T> {
     fn clone(&self) -> Self {
-        UnitRef { unit: self.unit.clone(), at: self.at }
+        UnitRef { target: self.target, at: self.at, unit: self.unit.clone() }
     }
 }
 
 impl<T> UnitRef<T> {
     /// The member `at` of `unit`, `None` where it has no such member.
     pub fn new(unit: Arc<Unit<T>>, at: usize) -> Option<Self> {
-        (at < unit.members.len()).then_some(UnitRef { unit, at })
+        let target = NonNull::from(unit.members().get(at)?);
+        Some(UnitRef { target, at, unit })
     }
 
     /// The unit.
@@ -179,7 +187,8 @@ impl<T> Deref for UnitRef<T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        &self.unit.members()[self.at]
+        // SAFETY: a member of `unit`, which is alive and gives out shared references only.
+        unsafe { self.target.as_ref() }
     }
 }
 
