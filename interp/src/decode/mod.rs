@@ -18,6 +18,7 @@ mod packed;
 mod read;
 mod required;
 mod unknown;
+mod varints;
 
 pub use context::{CLOSED_BY_GROUP, DecodeCtx, SLACK};
 pub use driver::{

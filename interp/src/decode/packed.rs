@@ -8,8 +8,9 @@ use protojit_core::program::{DecodeOp, DecodeProgram, ValueKind};
 use super::DecodeCtx;
 use super::cell::{part, store};
 use super::field::{number, to_bits};
-use super::read::{distance, varint, varint_error, varint_swar};
+use super::read::{distance, varint, varint_error};
 use super::unknown::{keep, keep_number, length};
+use super::varints;
 
 /// One element of a list that came unpacked.
 ///
@@ -79,7 +80,7 @@ pub(super) unsafe fn packed(
             ValueKind::Fixed64 => fixed::<8>(cell, p, from, len, ctx),
             ValueKind::ClosedEnum => closed_enums(program, op, cell, from, end, msg, ctx),
             kind => {
-                let count = terminators(from, len);
+                let count = varints::count(from, len);
                 let width = kind.storage().size() as usize;
                 if end.sub(1).read() >= 0x80 {
                     return ctx.fail(DecodeErrorKind::Truncated, last_element(from, end));
@@ -89,15 +90,17 @@ pub(super) unsafe fn packed(
                 }
                 let to = (*cell).ptr.add((*cell).len as usize * width);
                 let failed = match kind {
-                    ValueKind::Bool => varints::<u8>(from, end, count, to, ctx.safe, |value| u8::from(value != 0)),
-                    ValueKind::Sint32 => {
-                        varints::<u32>(from, end, count, to.cast(), ctx.safe, |v| to_bits(ValueKind::Sint32, v) as u32)
+                    ValueKind::Bool => {
+                        varints::decode::<u8>(from, end, count, to, ctx.safe, |value| u8::from(value != 0))
                     }
-                    ValueKind::Int64 => varints::<u64>(from, end, count, to.cast(), ctx.safe, |value| value),
+                    ValueKind::Sint32 => varints::decode::<u32>(from, end, count, to.cast(), ctx.safe, |v| {
+                        to_bits(ValueKind::Sint32, v) as u32
+                    }),
+                    ValueKind::Int64 => varints::decode::<u64>(from, end, count, to.cast(), ctx.safe, |value| value),
                     ValueKind::Sint64 => {
-                        varints::<u64>(from, end, count, to.cast(), ctx.safe, |v| to_bits(ValueKind::Sint64, v))
+                        varints::decode::<u64>(from, end, count, to.cast(), ctx.safe, |v| to_bits(ValueKind::Sint64, v))
                     }
-                    _ => varints::<u32>(from, end, count, to.cast(), ctx.safe, |value| value as u32),
+                    _ => varints::decode::<u32>(from, end, count, to.cast(), ctx.safe, |value| value as u32),
                 };
                 if !failed.is_null() {
                     return ctx.fail(varint_error(failed, end), failed);
@@ -149,7 +152,7 @@ unsafe fn closed_enums(
         if end.sub(1).read() >= 0x80 {
             return ctx.fail(DecodeErrorKind::Truncated, last_element(p, end));
         }
-        let count = terminators(p, distance(p, end));
+        let count = varints::count(p, distance(p, end));
         if list::reserve(&mut *cell, Storage::Bits32.size() as usize, count, ctx).is_err() {
             return ctx.fail(DecodeErrorKind::MemoryLimit, p);
         }
@@ -170,58 +173,6 @@ unsafe fn closed_enums(
         }
         end
     }
-}
-
-/// Decodes the varints from `p` to `end`, of which there are `count`, the last one complete. Gives null, or the position
-/// of one that is malformed.
-#[inline(always)]
-unsafe fn varints<T: Copy>(
-    mut p: *const u8,
-    end: *const u8,
-    count: usize,
-    mut to: *mut T,
-    safe: *const u8,
-    convert: impl Fn(u64) -> T,
-) -> *const u8 {
-    // SAFETY: as promised to `packed`: each varint ends at one of `count` terminators, so that `to` stays inside the room
-    // for as many, and `p` ends at `end`.
-    unsafe {
-        if count == distance(p, end) {
-            for at in 0..count {
-                to.add(at).write(convert(u64::from(p.add(at).read())));
-            }
-            return std::ptr::null();
-        }
-        let wide = end.min(safe);
-        while p < wide {
-            let (value, behind) = varint_swar(p);
-            if behind.is_null() {
-                return p;
-            }
-            to.write(convert(value));
-            to = to.add(1);
-            p = behind;
-        }
-        while p < end {
-            let (value, behind) = varint(p, end);
-            if behind.is_null() {
-                return p;
-            }
-            to.write(convert(value));
-            to = to.add(1);
-            p = behind;
-        }
-    }
-    std::ptr::null()
-}
-
-/// How many of `len` bytes end a varint.
-#[inline]
-unsafe fn terminators(p: *const u8, len: usize) -> usize {
-    // SAFETY: the caller read that far.
-    let bytes = unsafe { std::slice::from_raw_parts(p, len) };
-    // In blocks that a byte can count, so that the inner loop runs on vectors of bytes.
-    bytes.chunks(128).map(|block| usize::from(block.iter().map(|&byte| u8::from(byte < 0x80)).sum::<u8>())).sum()
 }
 
 /// Where the varint begins that `end` cuts off.

@@ -15,7 +15,7 @@ use protojit_core::wire::{MAX_TAG_LEN, MAX_VARINT_LEN};
 /// A value and the position behind it; null where there is none.
 pub(super) type Read<T> = (T, *const u8);
 
-const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+pub(super) const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// Whether `end`, the position behind a value, is null or lies beyond `limit`.
 #[inline(always)]
@@ -111,7 +111,7 @@ pub(super) unsafe fn varint_swar(p: *const u8) -> Read<u64> {
 /// # Safety
 /// Ten bytes are readable.
 #[inline(never)]
-unsafe fn varint_long(p: *const u8, word: u64) -> Read<u64> {
+pub(super) unsafe fn varint_long(p: *const u8, word: u64) -> Read<u64> {
     // SAFETY: the caller's promise.
     unsafe {
         let value = squeeze(word);
@@ -327,7 +327,26 @@ pub(super) unsafe fn is_utf8(p: *const u8, len: usize) -> bool {
             }
             at += 32;
         }
-        is_utf8_slow(p.add(at), len - at)
+        is_ascii_short(p.add(at), len - at) || is_utf8_slow(p.add(at), len - at)
+    }
+}
+
+/// Whether fewer than 32 bytes are ASCII, bounded: loads that overlap instead of loads beyond the end.
+///
+/// # Safety
+/// `len` bytes are readable.
+#[inline(always)]
+unsafe fn is_ascii_short(p: *const u8, len: usize) -> bool {
+    // SAFETY: the caller's promise; all loads lie inside.
+    unsafe {
+        let high = match len {
+            0 => 0,
+            1..=3 => u64::from(p.read() | p.add(len / 2).read() | p.add(len - 1).read()),
+            4..=7 => u64::from(load32(p) | load32(p.add(len - 4))),
+            8..=15 => load64(p) | load64(p.add(len - 8)),
+            _ => load64(p) | load64(p.add(8)) | load64(p.add(len - 16)) | load64(p.add(len - 8)),
+        };
+        high & HIGH_BITS == 0
     }
 }
 
