@@ -58,24 +58,51 @@ pub unsafe extern "C" fn interpret(
     unsafe { decode_frame(program, p, limit, message, ctx) }
 }
 
-/// One field by the interpreter, from its tag on. Answers the position behind it, the position behind an
-/// end-group tag with [`CLOSED_BY_GROUP`](protojit_interp::decode::CLOSED_BY_GROUP) set, or null.
+/// One field by the interpreter, from its tag on, and the fields behind it that the program does not know. Gives the
+/// position behind them, the position behind an end-group tag with
+/// [`CLOSED_BY_GROUP`](protojit_interp::decode::CLOSED_BY_GROUP) set, or null.
 ///
 /// # Safety
 /// As [`finish`].
 pub unsafe extern "C" fn step(
     ctx: *mut DecodeCtx,
     program: *const DecodeProgram,
-    message: *mut u8,
     p: *const u8,
     limit: *const u8,
+    message: *mut u8,
     depth: u64,
-) {
+) -> *const u8 {
     // SAFETY: the caller's promise.
     let (ctx, program) = unsafe { (&mut *ctx, &*program) };
     ctx.depth = depth as u32;
-    // SAFETY: the caller's promise; `p` is at a tag.
-    ctx.answer = unsafe { decode_next(program, p, limit, message, ctx) };
+    let mut p = p;
+    loop {
+        // SAFETY: the caller's promise; `p` is at a tag.
+        p = unsafe { decode_next(program, p, limit, message, ctx) };
+        // Below `safe` a byte can be read. Only tags of one byte are looked at: others are rare enough.
+        let below = p.addr() as isize > 0 && p < limit && p < ctx.safe;
+        // SAFETY: as just said.
+        let tag = if below { u32::from(unsafe { p.read() }) } else { return p };
+        if !(8..0x80).contains(&tag) || program.op(tag >> 3).is_some() {
+            return p;
+        }
+    }
+}
+
+/// [`step`], behind a stub.
+///
+/// # Safety
+/// As [`finish`].
+pub unsafe extern "C" fn step_saving(
+    ctx: *mut DecodeCtx,
+    program: *const DecodeProgram,
+    p: *const u8,
+    limit: *const u8,
+    message: *mut u8,
+    depth: u64,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { (*ctx).answer = step(ctx, program, p, limit, message, depth) };
 }
 
 /// A packed field from behind its tag on. Gives the position behind it, or null.

@@ -26,7 +26,7 @@ pub type EncodeThunk = unsafe extern "C" fn(*mut EncodeCtx, *mut u8, *const u8, 
 /// A helper behind a register-saving stub.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Saving {
-    /// [`helpers::step`]: program, message, p, limit, depth.
+    /// [`helpers::step_saving`]: program, p, limit, message, depth.
     Step,
     /// [`helpers::grow`]: list, element size.
     Grow,
@@ -87,7 +87,7 @@ impl Saving {
 
     fn helper(self) -> *const u8 {
         match self {
-            Saving::Step => helpers::step as *const u8,
+            Saving::Step => helpers::step_saving as *const u8,
             Saving::Grow => helpers::grow as *const u8,
             Saving::Alloc => helpers::alloc as *const u8,
             Saving::Utf8 => helpers::utf8 as *const u8,

@@ -49,23 +49,23 @@ impl Frame<'_, '_> {
             let blocks = [Some((op.tag, self.s.handlers[at].primary)), self.s.handlers[at].alternate];
             for (tag, block) in blocks.into_iter().flatten() {
                 let [start] = self.switch_to(block);
-                let p = self.add(start, i64::from(op.tag_len));
                 if program.message_set {
                     // Items are groups of their own; the interpreter reads them.
                     self.jump(self.s.blocks.step, &[start]);
                 } else {
-                    self.emit_handler(at as u32, op, tag == unpacked, start, p);
+                    self.emit_handler(at as u32, op, tag == unpacked, start);
                 }
             }
         }
     }
 
-    fn emit_handler(&mut self, at: u32, op: &DecodeOp, unpacked: bool, start: Value, p: Value) {
+    fn emit_handler(&mut self, at: u32, op: &DecodeOp, unpacked: bool, start: Value) {
         match op.cardinality {
             Cardinality::Map => self.emit_map(op, start),
             Cardinality::List if op.kind.is_packable() && !unpacked => {
                 let (ctx, program) = (self.ctx(), self.program_address());
                 let number = self.constant(at.into());
+                let p = self.add(start, op.tag_len.into());
                 let arguments = [ctx, program, number, p, self.s.limit, self.s.message];
                 let behind = self.call_helper(helpers::packed as *const u8, &arguments);
                 let failed = self.is_zero(behind);
@@ -76,12 +76,12 @@ impl Frame<'_, '_> {
             Cardinality::List => self.emit_list(op, start),
             Cardinality::Singular if op.kind.is_message() => {
                 let cell = self.cell(op, start);
-                let behind = self.emit_message(op, cell, p);
+                let behind = self.emit_message(op, cell, start);
                 self.jump_resume(behind, op.next);
             }
             Cardinality::Singular => {
                 let cell = self.cell(op, start);
-                let behind = self.emit_value(op, cell, start, p);
+                let behind = self.emit_value(op, cell, start);
                 self.set_present(op, cell.base);
                 self.jump_resume(behind, op.next);
             }
@@ -118,30 +118,37 @@ impl Frame<'_, '_> {
         }
     }
 
-    /// Reads one number, string or bytes at `p` into a cell; gives the position behind it.
-    fn emit_value(&mut self, op: &DecodeOp, cell: Cell, start: Value, p: Value) -> Value {
+    /// Reads one number, string or bytes behind the tag at `start` into a cell; gives the position behind it.
+    fn emit_value(&mut self, op: &DecodeOp, cell: Cell, start: Value) -> Value {
         let program = self.s.program;
         let enums = program.enums.get(op.aux as usize).filter(|_| op.kind == ValueKind::ClosedEnum);
-        let (content, behind) = self.read_value(op.kind, enums, start, p);
+        let (content, behind) = self.read_value(op.kind, enums, start, start, op.tag_len.into());
         self.store_content(content, cell);
         behind
     }
 
-    /// Reads one number, string or bytes at `p`; gives it as it is stored, and the position behind it. A closed enum's
+    /// Reads one number, string or bytes `skip` bytes behind `p`; gives it as it is stored, and the position behind it. A closed enum's
     /// number that is not declared leaves to the interpreter, with the field at `start`.
-    pub fn read_value(&mut self, kind: ValueKind, enums: Option<&EnumSet>, start: Value, p: Value) -> (Content, Value) {
+    pub fn read_value(
+        &mut self,
+        kind: ValueKind,
+        enums: Option<&EnumSet>,
+        start: Value,
+        p: Value,
+        skip: i32,
+    ) -> (Content, Value) {
         match kind {
-            ValueKind::Fixed32 => (Content::Number(self.load(types::I32, p, 0)), self.add(p, 4)),
-            ValueKind::Fixed64 => (Content::Number(self.load(types::I64, p, 0)), self.add(p, 8)),
+            ValueKind::Fixed32 => (Content::Number(self.load(types::I32, p, skip)), self.add(p, i64::from(skip) + 4)),
+            ValueKind::Fixed64 => (Content::Number(self.load(types::I64, p, skip)), self.add(p, i64::from(skip) + 8)),
             ValueKind::String | ValueKind::Bytes => {
-                let (len, text, end) = self.length(p);
+                let (len, text, end) = self.length(p, skip);
                 if kind == ValueKind::String {
                     self.check_utf8(text, len, end);
                 }
                 (Content::Text(text, len), end)
             }
             _ => {
-                let (value, behind) = self.varint(p);
+                let (value, behind) = self.varint(p, skip);
                 let value = match kind {
                     ValueKind::Bool => self.b.ins().icmp_imm_u(IntCC::NotEqual, value, 0),
                     ValueKind::Int64 => value,
@@ -207,7 +214,7 @@ impl Frame<'_, '_> {
         // Parameters: tag, next element, end of the room.
         let element = self.block(&[types::I64; 3]);
         let body = self.block(&[types::I64; 3]);
-        let grow = self.block(&[types::I64; 2]);
+        let grow = self.cold_block(&[types::I64; 2]);
         let leave = self.block(&[types::I64; 2]);
 
         let (next, room) = self.list_ends(base, offset, shift);
@@ -219,7 +226,7 @@ impl Frame<'_, '_> {
         self.branch(full, (grow, &[start, next]), (body, &[start, next, room]));
 
         let [start, next] = self.switch_to(grow);
-        let (first, more) = (self.block(&[]), self.cold_block(&[]));
+        let (first, more) = (self.cold_block(&[]), self.cold_block(&[]));
         self.branch(next, (more, &[]), (first, &[]));
         self.b.switch_to_block(first);
         let room_bytes = FIRST_BYTES.max(4 * size);
@@ -233,12 +240,11 @@ impl Frame<'_, '_> {
         self.jump(body, &[start, next, room]);
 
         let [start, next, room] = self.switch_to(body);
-        let p = self.add(start, i64::from(op.tag_len));
         // A number that a closed enum does not declare leaves through the interpreter: the length must be true then.
         if op.kind == ValueKind::ClosedEnum {
             self.store_list_len(base, offset, next, shift);
         }
-        let behind = self.emit_value(op, Cell { base: next, offset: 0 }, start, p);
+        let behind = self.emit_value(op, Cell { base: next, offset: 0 }, start);
         let next = self.add(next, size);
         let more = self.b.create_block();
         let below = self.compare(IntCC::UnsignedLessThan, behind, self.s.edge);
@@ -299,7 +305,7 @@ impl Frame<'_, '_> {
         // Parameters: tag; tag, the list's memory.
         let element = self.block(&[types::I64]);
         let body = self.block(&[types::I64, types::I64]);
-        let grow = self.block(&[types::I64]);
+        let grow = self.cold_block(&[types::I64]);
         self.jump(element, &[start]);
 
         let [start] = self.switch_to(element);
@@ -310,7 +316,7 @@ impl Frame<'_, '_> {
         self.branch(full, (grow, &[start]), (body, &[start, ptr]));
 
         let [start] = self.switch_to(grow);
-        let (first, more) = (self.block(&[]), self.cold_block(&[]));
+        let (first, more) = (self.cold_block(&[]), self.cold_block(&[]));
         self.branch(cap, (more, &[]), (first, &[]));
         self.b.switch_to_block(first);
         let new = self.first_room(base, offset, FIRST_BYTES, 8);
@@ -321,8 +327,7 @@ impl Frame<'_, '_> {
         self.jump(body, &[start, ptr]);
 
         let [start, ptr] = self.switch_to(body);
-        let p = self.add(start, i64::from(op.tag_len));
-        let (value, limit) = self.message_start(op, p);
+        let (value, limit) = self.message_start(op, start);
         let message = self.allocate(child.size);
         let len = self.b.ins().uload32(MEM, base, offset + LIST_LEN);
         let at = self.b.ins().ishl_imm_u(len, 3);
@@ -344,10 +349,10 @@ impl Frame<'_, '_> {
     }
 
     /// A singular message: into the one that is there, or into a new one.
-    fn emit_message(&mut self, op: &DecodeOp, cell: Cell, p: Value) -> Value {
+    fn emit_message(&mut self, op: &DecodeOp, cell: Cell, start: Value) -> Value {
         let Cell { base, offset } = cell;
-        let Some(child) = op.child.get() else { return p };
-        let (value, limit) = self.message_start(op, p);
+        let Some(child) = op.child.get() else { return start };
+        let (value, limit) = self.message_start(op, start);
         let ready = self.block(&[types::I64]);
         let fresh = self.b.create_block();
         if op.case_offset == NO_CASE {
@@ -370,11 +375,11 @@ impl Frame<'_, '_> {
     }
 
     /// Where a sub-message begins and the limit of its frame.
-    fn message_start(&mut self, op: &DecodeOp, p: Value) -> (Value, Value) {
+    fn message_start(&mut self, op: &DecodeOp, start: Value) -> (Value, Value) {
         if op.kind == ValueKind::Group {
-            return (p, self.s.limit);
+            return (self.add(start, op.tag_len.into()), self.s.limit);
         }
-        let (_, start, end) = self.length(p);
+        let (_, start, end) = self.length(start, op.tag_len.into());
         (start, end)
     }
 

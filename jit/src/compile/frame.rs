@@ -82,6 +82,11 @@ pub(super) fn build(
     helper_calls
 }
 
+/// Whether the handler of a field makes ordinary calls: for sub-messages, maps and packed lists.
+fn calls(op: &DecodeOp) -> bool {
+    op.kind.is_message() || op.cardinality == Cardinality::Map || alternate_tag(op).is_some()
+}
+
 /// The other tag that a repeated number is accepted with: unpacked where it is written packed, and the reverse.
 fn alternate_tag(op: &DecodeOp) -> Option<u32> {
     let repeated_number = op.cardinality == Cardinality::List && op.kind.is_packable();
@@ -300,7 +305,7 @@ impl Frame<'_, '_> {
         if three {
             // As any varint; what is longer than five bytes or 32 bits is no tag that is accepted.
             let [p] = self.switch_to(longer);
-            let (value, behind) = self.swar_varint(p);
+            let (value, behind) = self.swar_varint(p, 0);
             let high = self.b.ins().ushr_imm_u(value, 32);
             let small = self.b.create_block();
             self.branch(high, (self.s.blocks.step, &[p]), (small, &[]));
@@ -368,7 +373,14 @@ impl Frame<'_, '_> {
         self.b.set_cold_block(self.s.blocks.step);
         let [p] = self.switch_to(self.s.blocks.step);
         let program = self.program_address();
-        let answer = self.call_stub(Saving::Step, &[program, self.s.message, p, self.s.limit, self.s.depth]);
+        // Where the frame makes ordinary calls anyway, one more costs its hot path nothing.
+        let answer = if self.s.program.ops.iter().any(calls) {
+            let ctx = self.ctx();
+            let arguments = [ctx, program, p, self.s.limit, self.s.message, self.s.depth];
+            self.call_helper(helpers::step as *const u8, &arguments)
+        } else {
+            self.call_stub(Saving::Step, &[program, p, self.s.limit, self.s.message, self.s.depth])
+        };
         let special = self.cold_block(&[]);
         let unusual = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, answer, 0);
         self.branch(unusual, (special, &[]), (self.s.blocks.resume, &[answer]));

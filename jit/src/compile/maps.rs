@@ -22,12 +22,11 @@ impl Frame<'_, '_> {
         let entry = self.block(&[types::I64]);
         self.jump(entry, &[start]);
         let [start] = self.switch_to(entry);
-        let p = self.add(start, i64::from(op.tag_len));
         // An entry is a level of nesting, a message in it another.
         let at_bottom = self.is_zero(self.s.depth);
         self.fail_if(at_bottom);
 
-        let (_, key_at, end) = self.length(p);
+        let (_, key_at, end) = self.length(start, op.tag_len.into());
         // All of the entry must lie below the edge: then its tags and numbers can be loaded.
         let beyond = self.compare(IntCC::UnsignedGreaterThan, end, self.s.edge);
         self.leave_if(beyond, start);
@@ -35,7 +34,7 @@ impl Frame<'_, '_> {
         let no_key = self.compare(IntCC::Equal, key_at, end);
         self.leave_if(no_key, start);
         let key_at = self.expect_tag(tag(1, map.key.wire_type()), key_at, start);
-        let (key, value_at) = self.read_value(map.key, None, start, key_at);
+        let (key, value_at) = self.read_value(map.key, None, start, key_at, 0);
         let no_value = self.compare(IntCC::UnsignedGreaterThanOrEqual, value_at, end);
         self.leave_if(no_value, start);
         let value_at = self.expect_tag(tag(2, map.value.wire_type()), value_at, start);
@@ -45,7 +44,7 @@ impl Frame<'_, '_> {
             self.emit_message_value(map, key, base, cell, start, value_at, end);
         } else {
             let enums = (map.value == ValueKind::ClosedEnum).then_some(&map.enums);
-            let (value, behind) = self.read_value(map.value, enums, start, value_at);
+            let (value, behind) = self.read_value(map.value, enums, start, value_at, 0);
             let other = self.compare(IntCC::NotEqual, behind, end);
             self.leave_if(other, start);
             let slot = self.insert(map, key, base, cell);
@@ -78,7 +77,7 @@ impl Frame<'_, '_> {
         };
         let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, self.s.depth, 2);
         self.fail_if(too_deep);
-        let (_, value, value_end) = self.length(value_at);
+        let (_, value, value_end) = self.length(value_at, 0);
         let other = self.compare(IntCC::NotEqual, value_end, end);
         self.leave_if(other, start);
         let slot = self.insert(map, key, base, cell);

@@ -10,27 +10,27 @@ use crate::stubs::Saving;
 const CONTINUATION: i64 = 0x8080_8080_8080_8080_u64 as i64;
 
 impl Frame<'_, '_> {
-    /// A varint at `p`: its 64 bits, and the position behind it. One byte first, then eight at once.
-    pub fn varint(&mut self, p: Value) -> (Value, Value) {
+    /// A varint `skip` bytes behind `p`: its 64 bits, and the position behind it. One byte first, then eight at once.
+    pub fn varint(&mut self, p: Value, skip: i32) -> (Value, Value) {
         let done = self.block(&[types::I64, types::I64]);
-        let longer = self.b.create_block();
-        let first = self.b.ins().uload8(types::I64, MEM, p, 0);
-        let behind = self.add(p, 1);
+        let longer = self.cold_block(&[]);
+        let first = self.b.ins().uload8(types::I64, MEM, p, skip);
+        let behind = self.add(p, i64::from(skip) + 1);
         let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, first, 0x80);
         self.branch(short, (done, &[first, behind]), (longer, &[]));
         self.b.switch_to_block(longer);
-        let (value, behind) = self.swar_varint(p);
+        let (value, behind) = self.swar_varint(p, skip);
         self.jump(done, &[value, behind]);
         let [value, behind] = self.switch_to(done);
         (value, behind)
     }
 
-    /// A varint of any length at `p`: up to eight bytes by one load, longer ones by the helper.
-    pub fn swar_varint(&mut self, p: Value) -> (Value, Value) {
+    /// A varint of any length `skip` bytes behind `p`: up to eight bytes by one load, longer ones by the helper.
+    pub fn swar_varint(&mut self, p: Value, skip: i32) -> (Value, Value) {
         let done = self.block(&[types::I64, types::I64]);
         let slow = self.cold_block(&[]);
         let fast = self.b.create_block();
-        let word = self.load(types::I64, p, 0);
+        let word = self.load(types::I64, p, skip);
         let inverted = self.b.ins().bnot(word);
         let continuation = self.constant(CONTINUATION);
         let stops = self.b.ins().band(inverted, continuation);
@@ -54,11 +54,12 @@ impl Frame<'_, '_> {
         let stop = self.b.ins().ctz(stops);
         let len = self.b.ins().ushr_imm_u(stop, 3);
         let last = self.b.ins().iadd(p, len);
-        let behind = self.add(last, 1);
+        let behind = self.add(last, i64::from(skip) + 1);
         self.jump(done, &[value, behind]);
 
         self.b.switch_to_block(slow);
-        let behind = self.call_stub(Saving::Varint, &[p]);
+        let at = self.add(p, skip.into());
+        let behind = self.call_stub(Saving::Varint, &[at]);
         let value = self.load_ctx(types::I64, ctx::ANSWER_VALUE);
         self.branch(behind, (done, &[value, behind]), (self.s.blocks.fail, &[]));
 
@@ -66,19 +67,18 @@ impl Frame<'_, '_> {
         (value, behind)
     }
 
-    /// A length at `p`, its value's first byte, and the value's end, which lies within the frame.
-    pub fn length(&mut self, p: Value) -> (Value, Value, Value) {
+    /// A length `skip` bytes behind `p`, its value's first byte, and the value's end, which lies within the frame.
+    pub fn length(&mut self, p: Value, skip: i32) -> (Value, Value, Value) {
         let done = self.block(&[types::I64, types::I64]);
-        let longer = self.b.create_block();
-        let first = self.b.ins().uload8(types::I64, MEM, p, 0);
-        let behind = self.add(p, 1);
+        let longer = self.cold_block(&[]);
+        let first = self.b.ins().uload8(types::I64, MEM, p, skip);
+        let behind = self.add(p, i64::from(skip) + 1);
         let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, first, 0x80);
         self.branch(short, (done, &[first, behind]), (longer, &[]));
 
         self.b.switch_to_block(longer);
-        let two = self.b.create_block();
-        let slow = self.cold_block(&[]);
-        let second = self.b.ins().uload8(types::I64, MEM, p, 1);
+        let (two, slow) = (self.cold_block(&[]), self.cold_block(&[]));
+        let second = self.b.ins().uload8(types::I64, MEM, p, skip + 1);
         let ends = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, second, 0x80);
         self.branch(ends, (two, &[]), (slow, &[]));
         self.b.switch_to_block(two);
@@ -86,13 +86,14 @@ impl Frame<'_, '_> {
         let high = self.b.ins().ishl_imm_u(second, 7);
         let sum = self.b.ins().iadd(first, high);
         let len = self.add(sum, -0x80);
-        let behind = self.add(p, 2);
+        let behind = self.add(p, i64::from(skip) + 2);
         self.jump(done, &[len, behind]);
 
         self.b.switch_to_block(slow);
-        let behind = self.call_stub(Saving::Varint, &[p]);
+        let at = self.add(p, skip.into());
+        let behind = self.call_stub(Saving::Varint, &[at]);
         let len = self.load_ctx(types::I64, ctx::ANSWER_VALUE);
-        let read = self.b.create_block();
+        let read = self.cold_block(&[]);
         self.branch(behind, (read, &[]), (self.s.blocks.fail, &[]));
         self.b.switch_to_block(read);
         // No sum of an address and 31 bits wraps.
@@ -109,7 +110,7 @@ impl Frame<'_, '_> {
     /// Checks that `len` bytes at `start` are UTF-8: ASCII inline, everything else by the helper.
     pub fn check_utf8(&mut self, start: Value, len: Value, end: Value) {
         let done = self.b.create_block();
-        let (short, long) = (self.b.create_block(), self.b.create_block());
+        let (short, long) = (self.b.create_block(), self.cold_block(&[]));
         let slow = self.cold_block(&[]);
         let is_long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, len, 32);
         self.branch(is_long, (long, &[]), (short, &[]));
@@ -136,8 +137,8 @@ impl Frame<'_, '_> {
 
     /// More than 32 bytes: 32 at a time, the last 32 overlapping.
     fn check_long_ascii(&mut self, long: Block, start: Value, end: Value, slow: Block, done: Block) {
-        let body = self.block(&[types::I64]);
-        let (next, tail) = (self.b.create_block(), self.b.create_block());
+        let body = self.cold_block(&[types::I64]);
+        let (next, tail) = (self.cold_block(&[]), self.cold_block(&[]));
         self.b.switch_to_block(long);
         let last = self.add(end, -32);
         self.jump(body, &[start]);
