@@ -6,6 +6,7 @@ use protojit_core::schema::model::{FieldDef, FieldKey, FieldKind, Presence, Sche
 
 use super::scalar::Scalar;
 use super::tokenizer::{Token, Tokenizer};
+use super::write_known::TYPE;
 use super::{AnyResolver, ReadError, ReadErrorKind};
 use crate::convert::error::{Fault, ReadFault, Within};
 use crate::convert::fields::{Seen, check_required, extension_named, map_defs};
@@ -13,9 +14,6 @@ use crate::convert::path::PathStep;
 
 /// The enum that `null` stands for.
 pub(super) const NULL_VALUE: &str = "google.protobuf.NullValue";
-
-/// The name of the member that names the type of an `Any`.
-pub(super) const TYPE: &str = "@type";
 
 /// How JSON is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,13 +23,16 @@ pub struct JsonReadOptions {
     pub ignore_unknown: bool,
     /// Accept messages that lack required fields.
     pub allow_partial: bool,
+    /// Read what [`unresolved_any_as_bytes`](super::JsonWriteOptions::unresolved_any_as_bytes) writes: the `value` of an
+    /// `Any` whose type is not known is taken for its bytes, if it is base64.
+    pub unresolved_any_as_bytes: bool,
     /// How deep messages, and the objects and arrays of `google.protobuf.Value`, may nest. Each level takes stack.
     pub max_depth: u32,
 }
 
 impl Default for JsonReadOptions {
     fn default() -> Self {
-        JsonReadOptions { ignore_unknown: false, allow_partial: false, max_depth: 100 }
+        JsonReadOptions { ignore_unknown: false, allow_partial: false, unresolved_any_as_bytes: false, max_depth: 100 }
     }
 }
 
@@ -96,9 +97,6 @@ impl<'i> Reader<'i, '_> {
 
     /// A message as an object of its fields. In an `Any` one member is the type, which is known already.
     pub(super) fn object(&mut self, message: &mut MessageMut<'_>, in_any: bool) -> Done {
-        if self.tokens.peek()? == Token::Null {
-            return Err(self.tokens.fault(ReadErrorKind::NullNotAllowed, ""));
-        }
         self.tokens.object()?;
         let layout = message.layout();
         let (mut first, mut seen, mut next, mut types) = (true, Seen::default(), 0, 0);
@@ -187,7 +185,6 @@ impl<'i> Reader<'i, '_> {
 
     #[inline]
     fn element(&mut self, schema: &SchemaData, kind: FieldKind, list: &mut ListMut<'_>) -> Done {
-        self.no_null(schema, kind)?;
         if let FieldKind::Message(_) = kind {
             let child = list.push_message();
             let mut child = child.map_err(|error| Fault::of_set(error, self.tokens.last()))?;
@@ -221,7 +218,6 @@ impl<'i> Reader<'i, '_> {
             return Err(self.tokens.fault(ReadErrorKind::DuplicateKey, text));
         }
         let kind = value.kind;
-        self.no_null(schema, kind)?;
         if let FieldKind::Message(_) = kind {
             let child = map.insert_message(key);
             let mut child = child.map_err(|error| Fault::of_set(error, self.tokens.last()))?;
@@ -232,14 +228,6 @@ impl<'i> Reader<'i, '_> {
             Some(value) => self.checked(map.insert(key, value), &scalar),
             None => Ok(()),
         }
-    }
-
-    /// In lists and maps `null` is an error, but for the types that have it as a value.
-    fn no_null(&mut self, schema: &SchemaData, kind: FieldKind) -> Done {
-        if self.tokens.peek()? == Token::Null && !takes_null(schema, kind) {
-            return Err(self.tokens.fault(ReadErrorKind::NullNotAllowed, ""));
-        }
-        Ok(())
     }
 }
 
@@ -261,13 +249,15 @@ enum Found {
     Nothing,
 }
 
-/// `next` is the position of the field that probably comes next: JSON tends to be in the order of the schema.
+/// `next` is the position behind the field that came last: JSON tends to be in the order of the schema, with gaps.
 fn find(layout: &Layout, name: &str, next: usize) -> Found {
-    if let Some(slot) = layout.fields.get(next)
-        && let FieldKey::Field(..) = slot.key
-        && *layout.field_def(slot).json_name == *name
-    {
-        return Found::At(next);
+    const AHEAD: usize = 4;
+    for (at, slot) in layout.fields.iter().enumerate().skip(next).take(AHEAD) {
+        if let FieldKey::Field(..) = slot.key
+            && *layout.field_def(slot).json_name == *name
+        {
+            return Found::At(at);
+        }
     }
     let def = layout.def();
     let number = match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {

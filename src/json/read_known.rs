@@ -5,10 +5,10 @@ use protojit_core::message::{MessageMut, Value};
 use protojit_core::program::FieldSlot;
 use protojit_core::schema::model::{FieldKind, WellKnown};
 
-use super::read::{Reader, TYPE};
+use super::read::Reader;
 use super::tokenizer::Token;
-use super::write_known::{NANOS, ONLY, SECONDS, TYPE_URL, VALUE};
-use super::{ReadErrorKind, field_mask, time, type_name};
+use super::write_known::{NANOS, ONLY, SECONDS, TYPE, TYPE_URL, VALUE, VALUE_NAME};
+use super::{ReadErrorKind, base64, field_mask, time, type_name};
 use crate::convert::error::{Fault, ReadFault, Within};
 use crate::convert::fields::map_defs;
 use crate::convert::path::PathStep;
@@ -173,17 +173,31 @@ impl Reader<'_, '_> {
         };
         let name = type_name(&url).ok_or_else(|| invalid(&format!("malformed type URL {url:?}")))?;
         let types = self.types;
-        let found = types.resolve(&url);
-        let found = found.ok_or_else(|| Fault::at(ReadErrorKind::UnresolvedAny, begin_offset, url.as_ref()))?;
-
         self.tokens.rewind(begin);
+        let Some(found) = types.resolve(&url) else {
+            let unresolved = || Fault::at(ReadErrorKind::UnresolvedAny, begin_offset, url.as_ref());
+            if !self.options.unresolved_any_as_bytes {
+                return Err(unresolved());
+            }
+            let mut bytes = None;
+            self.any_value(true, |reader| {
+                if reader.tokens.peek()? != Token::String {
+                    return Err(unresolved());
+                }
+                bytes = base64::decode(reader.tokens.string()?.as_bytes());
+                Ok(())
+            })?;
+            let bytes = bytes.ok_or_else(unresolved)?;
+            self.set(message, TYPE_URL, Value::Str(&url))?;
+            return self.set(message, VALUE, Value::Bytes(&bytes));
+        };
         let arena = Arena::with_limit(message.arena().limit());
         let payload = MessageMut::new(found.shape(), &arena);
         let mut payload = payload.map_err(|full| Fault::of_arena(full, begin_offset))?;
         let done = match payload.layout().def().well_known {
             None => self.nested(|reader| reader.object(&mut payload, true)),
-            Some(WellKnown::Empty) => self.payload_value(&mut payload, false),
-            Some(_) => self.payload_value(&mut payload, true),
+            Some(WellKnown::Empty) => self.any_value(false, |reader| reader.message(&mut payload)),
+            Some(_) => self.any_value(true, |reader| reader.message(&mut payload)),
         };
         done.within(|| PathStep::Any(name.into()))?;
         let bytes = found.encode(payload.as_ref()).map_err(|error| invalid(&error.to_string()))?;
@@ -191,14 +205,14 @@ impl Reader<'_, '_> {
         self.set(message, VALUE, Value::Bytes(&bytes))
     }
 
-    /// An object with the members `@type` and `value`.
-    fn payload_value(&mut self, payload: &mut MessageMut<'_>, required: bool) -> Done {
+    /// An object with the members `@type` and `value`; `read` reads the latter.
+    fn any_value(&mut self, required: bool, mut read: impl FnMut(&mut Self) -> Done) -> Done {
         self.tokens.object()?;
         let (mut first, mut types, mut values) = (true, 0, 0);
         while let Some(name) = self.tokens.member(&mut first)? {
             let count = match name.as_ref() {
                 TYPE => &mut types,
-                "value" => &mut values,
+                VALUE_NAME => &mut values,
                 _ if self.options.ignore_unknown => {
                     self.tokens.skip(self.left)?;
                     continue;
@@ -211,7 +225,7 @@ impl Reader<'_, '_> {
             }
             match name.as_ref() {
                 TYPE => _ = self.tokens.string()?,
-                _ => self.message(payload)?,
+                _ => read(self)?,
             }
         }
         if required && values == 0 {

@@ -120,7 +120,8 @@ impl<'i> Tokenizer<'i> {
 
     #[cold]
     pub(super) fn wrong_type(&self, wanted: &str, found: Token) -> ReadFault {
-        self.fault(ReadErrorKind::WrongType, format!("expected {wanted}, found {}", found.name()))
+        let kind = if found == Token::Null { ReadErrorKind::NullNotAllowed } else { ReadErrorKind::WrongType };
+        self.fault(kind, format!("expected {wanted}, found {}", found.name()))
     }
 
     fn literal(&mut self, word: &str) -> Result<(), ReadFault> {

@@ -24,6 +24,9 @@ pub struct JsonWriteOptions {
     pub int64_as_numbers: bool,
     /// One member or element a line, indented by two spaces.
     pub pretty: bool,
+    /// An `Any` whose type is not known is written as `{"@type": …, "value": …}` with its bytes in base64, which is not
+    /// part of the mapping, instead of being an error.
+    pub unresolved_any_as_bytes: bool,
     /// How deep messages may nest. Each level takes stack.
     pub max_depth: u32,
 }
@@ -36,6 +39,7 @@ impl Default for JsonWriteOptions {
             enums_as_integers: false,
             int64_as_numbers: false,
             pretty: false,
+            unresolved_any_as_bytes: false,
             max_depth: 100,
         }
     }
@@ -64,7 +68,7 @@ type Done = Result<(), WriteFault>;
 
 pub(super) struct Writer<'o> {
     pub(super) out: &'o mut Vec<u8>,
-    options: &'o JsonWriteOptions,
+    pub(super) options: &'o JsonWriteOptions,
     pub(super) types: &'o dyn AnyResolver,
     /// Of indentation.
     level: usize,

@@ -4,8 +4,9 @@ use protojit_core::memory::Arena;
 use protojit_core::message::{MessageRef, StrRef, ValueRef};
 use protojit_core::schema::model::WellKnown;
 
+use super::escape::push_string;
 use super::write::Writer;
-use super::{WriteErrorKind, field_mask, time, type_name};
+use super::{WriteErrorKind, base64, field_mask, time, type_name};
 use crate::convert::error::{Fault, Within, WriteFault};
 use crate::convert::path::PathStep;
 
@@ -16,6 +17,9 @@ pub(super) const SECONDS: u32 = 1;
 pub(super) const NANOS: u32 = 2;
 pub(super) const TYPE_URL: u32 = 1;
 pub(super) const VALUE: u32 = 2;
+/// Names of the members of an `Any`: its type, and the message where that has a JSON form of its own.
+pub(super) const TYPE: &str = "@type";
+pub(super) const VALUE_NAME: &str = "value";
 /// The only field of wrappers, `Struct`, `ListValue` and `FieldMask`.
 pub(super) const ONLY: u32 = 1;
 
@@ -88,26 +92,48 @@ impl Writer<'_> {
         }
         let invalid = |detail: String| Fault::write(WriteErrorKind::InvalidAny, detail);
         let name = type_name(url).ok_or_else(|| invalid(format!("malformed type URL {url:?}")))?;
-        let found = self.types.resolve(url).ok_or_else(|| Fault::write(WriteErrorKind::UnresolvedAny, url))?;
+        let found = match self.types.resolve(url) {
+            Some(found) => found,
+            None if self.options.unresolved_any_as_bytes => return self.any_as_bytes(url, bytes),
+            None => return Err(Fault::write(WriteErrorKind::UnresolvedAny, url)),
+        };
         let arena = Arena::new();
         let payload = found.decode(bytes, &arena).map_err(|error| invalid(error.to_string()))?;
-        let mut first = self.open(b'{');
-        self.separate(&mut first);
-        self.literal("\"@type\"");
-        self.colon();
-        self.string(StrRef::from(url))?;
+        let mut first = self.open_any(url);
         let done = match payload.def().well_known {
             None | Some(WellKnown::Empty) => self.payload_fields(payload, &mut first),
             Some(_) => {
-                self.separate(&mut first);
-                self.literal("\"value\"");
-                self.colon();
+                self.name(VALUE_NAME, &mut first);
                 self.message(payload)
             }
         };
         done.within(|| PathStep::Any(name.into()))?;
         self.close(b'}', first);
         Ok(())
+    }
+
+    fn any_as_bytes(&mut self, url: &str, bytes: &[u8]) -> Done {
+        let mut first = self.open_any(url);
+        self.name(VALUE_NAME, &mut first);
+        self.out.push(b'"');
+        base64::push(self.out, bytes);
+        self.out.push(b'"');
+        self.close(b'}', first);
+        Ok(())
+    }
+
+    /// Opens the object of an `Any` and writes its type; the result is the `first` of what follows.
+    fn open_any(&mut self, url: &str) -> bool {
+        let mut first = self.open(b'{');
+        self.name(TYPE, &mut first);
+        push_string(self.out, url);
+        first
+    }
+
+    fn name(&mut self, name: &str, first: &mut bool) {
+        self.separate(first);
+        push_string(self.out, name);
+        self.colon();
     }
 }
 

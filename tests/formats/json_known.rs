@@ -1,9 +1,9 @@
 //! Well-known types in JSON.
 
 use protojit::json::ReadErrorKind::*;
-use protojit::json::{JsonReadOptions, WriteErrorKind};
+use protojit::json::{JsonReadOptions, JsonWriteOptions, WriteErrorKind};
 
-use super::{again, read, read_with, refused, same, unwritable, write};
+use super::{again, read, read_with, refused, same, unwritable, write, write_with};
 
 #[test]
 fn timestamps_and_durations() {
@@ -114,4 +114,22 @@ fn anys_hold_messages() {
     // A type without a slash; bytes that are no such message.
     unwritable("t.All", b"\xea\x03\x03\x0a\x01x", WriteErrorKind::InvalidAny);
     unwritable("t.All", b"\xea\x03\x0e\x0a\x09x/t.Inner\x12\x01\x08", WriteErrorKind::InvalidAny);
+}
+
+#[test]
+fn anys_of_unknown_types_can_stay_bytes() {
+    let text = r#"{"any":{"@type":"x/t.Nothing","value":"CAE="}}"#;
+    let options = JsonReadOptions { unresolved_any_as_bytes: true, ..JsonReadOptions::default() };
+    let message = read_with("t.All", text, &options).unwrap();
+    assert_eq!(write(&message).unwrap_err().kind(), WriteErrorKind::UnresolvedAny);
+    let as_bytes = JsonWriteOptions { unresolved_any_as_bytes: true, ..JsonWriteOptions::default() };
+    assert_eq!(write_with(&message, &as_bytes).unwrap(), text);
+    for other in [
+        r#"{"any": {"@type": "x/t.Nothing", "a": 1}}"#,
+        r#"{"any": {"@type": "x/t.Nothing", "value": {}}}"#,
+        r#"{"any": {"@type": "x/t.Nothing", "value": "*"}}"#,
+        r#"{"any": {"@type": "x/t.Nothing"}}"#,
+    ] {
+        assert!(read_with("t.All", other, &options).is_err(), "{other}");
+    }
 }
