@@ -136,7 +136,7 @@ fn up_to_the_size_limit() {
                 // As long as the limit, and a byte less or more.
                 let mut input = wire.message(id, Style::PLAIN, 20);
                 let Some(room_left) = most.checked_sub(input.len()) else { continue };
-                if room_left >= 8 && room_left < 120 {
+                if (8..120).contains(&room_left) {
                     input.extend([0xfa, 0x7f, (room_left - 3) as u8]);
                     input.extend(vec![1; room_left - 3]);
                 }
