@@ -94,7 +94,6 @@ impl TypeInner {
             row.root = true;
             row.compiled_calls += self.encode_counts.sum(Event::Compiled);
             row.interpreted_calls += self.encode_counts.sum(Event::Interpreted);
-            row.disagreements += self.encode_counts.sum(Event::Disagreement);
         }
     }
 }
@@ -301,11 +300,7 @@ impl MessageType {
             };
             // SAFETY: a live message of the program's layout, by the check above; compiled code keeps what the
             // interpreter promises.
-            return unsafe {
-                encode::encode_with(frame, program, message, target, limits, || {
-                    inner.encode_counts.count(Event::Disagreement);
-                })
-            };
+            return unsafe { encode::encode_with(frame, program, message, target, limits) };
         }
         inner.encode_counts.count(Event::Interpreted);
         // SAFETY: a live message of the program's layout, by the check above.
