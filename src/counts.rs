@@ -17,13 +17,15 @@ const UNASSIGNED: usize = usize::MAX;
 pub(crate) enum Event {
     Compiled = 0,
     Interpreted = 1,
+    /// Compiled code refused what the interpreter wrote.
+    Disagreement = 2,
 }
 
 /// One cache line, so that shards do not disturb each other.
 #[repr(align(64))]
 #[derive(Debug, Default)]
 struct Shard {
-    events: [AtomicU64; 2],
+    events: [AtomicU64; 3],
 }
 
 /// Counts of one message type.

@@ -94,6 +94,7 @@ impl TypeInner {
             row.root = true;
             row.compiled_calls += self.encode_counts.sum(Event::Compiled);
             row.interpreted_calls += self.encode_counts.sum(Event::Interpreted);
+            row.disagreements += self.encode_counts.sum(Event::Disagreement);
         }
     }
 }
@@ -300,7 +301,11 @@ impl MessageType {
             };
             // SAFETY: a live message of the program's layout, by the check above; compiled code keeps what the
             // interpreter promises.
-            return unsafe { encode::encode_with(frame, program, message, target, limits) };
+            return unsafe {
+                encode::encode_with(frame, program, message, target, limits, || {
+                    inner.encode_counts.count(Event::Disagreement);
+                })
+            };
         }
         inner.encode_counts.count(Event::Interpreted);
         // SAFETY: a live message of the program's layout, by the check above.

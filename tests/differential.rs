@@ -7,6 +7,7 @@
 
 #![cfg(feature = "jit")]
 
+use protojit::DecodeOptions;
 use protojit_core::schema::model::MessageId;
 use protojit_testing::mutate::mutate;
 use protojit_testing::pair::{Checker, Pair, Types};
@@ -99,6 +100,30 @@ fn report(test: &str, checker: &Checker) {
     ] {
         assert!(checker.seen.contains_key(kind), "no input was refused as {kind}");
     }
+}
+
+/// The other way for each option, and all of them.
+const OPTIONS: [DecodeOptions; 4] = [
+    DecodeOptions { keep_unknown: false, check_utf8: true, check_required: true },
+    DecodeOptions { keep_unknown: true, check_utf8: false, check_required: true },
+    DecodeOptions { keep_unknown: true, check_utf8: true, check_required: false },
+    DecodeOptions { keep_unknown: false, check_utf8: false, check_required: false },
+];
+
+#[test]
+fn committed_schemas_with_every_option() {
+    let (mut checker, mut rng) = (Checker::new(), rng(3));
+    for name in ["kinds2.proto", "kinds3.proto", "proto2_basic.proto"] {
+        let pair = Pair::new(name, &schemas::descriptor_set(name));
+        for (id, full_name) in pair.messages() {
+            for options in OPTIONS {
+                let types = pair.types(&full_name).map(|ty| ty.with_decode_options(options));
+                check_types(&mut checker, &pair, &types, id, &mut rng, 60 * factor());
+            }
+        }
+    }
+    println!("{} cases, {:?}", checker.cases, checker.seen);
+    assert!(checker.seen.contains_key("value that is not encoded"), "required fields are missing");
 }
 
 #[test]

@@ -3,10 +3,13 @@
 
 #![cfg(feature = "jit")]
 
-use protojit::{DecodeErrorKind, Limits, Runtime};
+use protojit::{Arena, DecodeErrorKind, Limits, MessageType, Runtime};
 use protojit_core::wire::{WireType, push_varint, tag};
+use protojit_testing::dump::dump;
 use protojit_testing::pair::{Checker, Outcome, Pair, Types};
+use protojit_testing::rng::Rng;
 use protojit_testing::schemas;
+use protojit_testing::wire_gen::{Style, WireGen};
 
 fn kinds(name: &str) -> Types {
     Pair::new("kinds2.proto", &schemas::descriptor_set("kinds2.proto")).types(&format!("kinds.{name}"))
@@ -255,4 +258,44 @@ fn unknown_fields_end_at_their_limits() {
         }
     }
     assert!(reached.0 > 50 && reached.1 > 50, "{reached:?}");
+}
+
+/// What one engine makes of an input in an arena.
+fn decoded(ty: &MessageType, input: &[u8], arena: &Arena) -> Result<String, (DecodeErrorKind, usize, String)> {
+    let found = ty.decode(input, arena).map(dump);
+    found.map_err(|error| (error.kind(), error.offset(), error.path().to_string()))
+}
+
+#[test]
+fn memory_ends_at_the_arenas_limit() {
+    let mut rng = Rng::new(7);
+    let (mut cases, mut full) = (0, 0);
+    for name in ["kinds2.proto", "hello.proto"] {
+        let pair = Pair::new(name, &schemas::descriptor_set(name));
+        let data = pair.interp.descriptors().data();
+        for (id, full_name) in pair.messages() {
+            let types = pair.types(&full_name);
+            let mut wire = WireGen::new(data, rng.fork());
+            for turn in 0..5 {
+                let input = wire.message(id, *rng.pick(&[Style::PLAIN, Style::MIXED, Style::ODD]), 60);
+                let arena = Arena::new();
+                let _ = types.interp.decode(&input, &arena);
+                let used = arena.used();
+                // Up to the first chunk's size the limit is met to the byte, beyond it with the chunks' sizes.
+                for limit in (0..used + 64).step_by((used / 150).next_multiple_of(16).max(16)) {
+                    // An arena of its own, or one that holds something already.
+                    let [interp, jit] = [&types.interp, &types.jit].map(|ty| {
+                        let arena = Arena::with_limit(limit + turn % 2 * 1024);
+                        arena.alloc(turn % 2 * 1024).unwrap();
+                        decoded(ty, &input, &arena)
+                    });
+                    assert_eq!(interp, jit, "{full_name}, limit {limit}, {input:x?}");
+                    cases += 1;
+                    full += usize::from(matches!(interp, Err((DecodeErrorKind::MemoryLimit, ..))));
+                }
+            }
+        }
+    }
+    println!("{full} of {cases} met the limit");
+    assert!(full * 2 > cases && full < cases);
 }

@@ -63,6 +63,17 @@ pub struct Types {
     pub interp: MessageType,
 }
 
+impl Types {
+    /// With other options.
+    pub fn map(self, change: impl Fn(MessageType) -> MessageType) -> Types {
+        let types = Types { context: self.context, jit: change(self.jit), interp: change(self.interp) };
+        if let Err(fallback) = types.jit.is_compiled() {
+            panic!("{} is not compiled: {fallback}", types.context);
+        }
+        types
+    }
+}
+
 /// What becomes of an input.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Outcome {

@@ -97,6 +97,24 @@ impl<'s> WireGen<'s> {
         out
     }
 
+    /// A message with this field alone, by its position in the order of numbers, as an encoder would write it; with the required
+    /// ones besides.
+    pub fn single(&mut self, id: MessageId, field: usize) -> Vec<u8> {
+        (self.style, self.budget) = (Style::PLAIN, 12);
+        let mut fields = self.fields_of(id);
+        let number = fields[field].number;
+        fields.retain(|field| field.number == number || field.presence == Presence::Required);
+        let mut out = Vec::new();
+        for field in fields {
+            if self.data.message(id).is_message_set {
+                self.item(field, b"23", 0, &mut out);
+            } else {
+                self.field(field, 0, &mut out);
+            }
+        }
+        out
+    }
+
     /// A field of a number that the message may or may not have, with any content.
     pub fn unknown_field(&mut self, style: Style) -> Vec<u8> {
         (self.style, self.budget) = (style, 8);
@@ -132,7 +150,8 @@ impl<'s> WireGen<'s> {
             let required =
                 field.presence == Presence::Required && !picks.iter().any(|other| other.number == field.number);
             // A message that requires itself never ends well.
-            if required && (self.budget > 0 || depth < 4) && !self.rng.chance(self.style.missing) {
+            let goes_on = self.budget > 0 || depth < 6 || !matches!(field.kind, FieldKind::Message(_));
+            if required && goes_on && !self.rng.chance(self.style.missing) {
                 picks.push(field);
             }
         }
@@ -282,35 +301,40 @@ impl<'s> WireGen<'s> {
                 true => [&b"32"[..], b"2", b"3", b"", b"232", b"323", b"2u3", b"2u", b"x3"][self.rng.below(9)],
                 false => b"23",
             };
-            self.tag(1, WireType::StartGroup, out);
-            for part in parts {
-                match part {
-                    b'2' => {
-                        self.tag(2, WireType::Varint, out);
-                        self.varint(field.number.into(), out);
+            self.item(field, parts, depth, out);
+        }
+    }
+
+    /// An item of a MessageSet: `2` is its id, `x` another one, `3` its message, and `u` something else.
+    fn item(&mut self, field: &'s FieldDef, parts: &[u8], depth: u32, out: &mut Vec<u8>) {
+        self.tag(1, WireType::StartGroup, out);
+        for part in parts {
+            match part {
+                b'2' => {
+                    self.tag(2, WireType::Varint, out);
+                    self.varint(field.number.into(), out);
+                }
+                b'x' => {
+                    self.tag(2, WireType::Varint, out);
+                    let other = 1 + self.rng.below(100);
+                    self.varint(other as u64, out);
+                }
+                b'3' => {
+                    let mut inner = Vec::new();
+                    match field.kind {
+                        FieldKind::Message(id) => self.fields(id, depth + 2, &mut inner),
+                        _ => self.unknown(7, depth, &mut inner),
                     }
-                    b'x' => {
-                        self.tag(2, WireType::Varint, out);
-                        let other = 1 + self.rng.below(100);
-                        self.varint(other as u64, out);
-                    }
-                    b'3' => {
-                        let mut inner = Vec::new();
-                        match field.kind {
-                            FieldKind::Message(id) => self.fields(id, depth + 2, &mut inner),
-                            _ => self.unknown(7, depth, &mut inner),
-                        }
-                        self.tag(3, WireType::Len, out);
-                        self.bytes(&inner, out);
-                    }
-                    _ => {
-                        let number = 4 + self.rng.below(1000) as u32;
-                        self.unknown(number, depth + 1, out);
-                    }
+                    self.tag(3, WireType::Len, out);
+                    self.bytes(&inner, out);
+                }
+                _ => {
+                    let number = 4 + self.rng.below(1000) as u32;
+                    self.unknown(number, depth + 1, out);
                 }
             }
-            self.tag(1, WireType::EndGroup, out);
         }
+        self.tag(1, WireType::EndGroup, out);
     }
 
     fn unknown(&mut self, number: u32, depth: u32, out: &mut Vec<u8>) {

@@ -59,6 +59,13 @@ pub unsafe trait ChunkSource: Send {
     fn give_back(&mut self, chunk: NonNull<[u8]>);
 }
 
+/// How much room an arena has left, and how much it may still take.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    free: usize,
+    reserved: usize,
+}
+
 /// Event counts of an arena: how many decodes each engine ran, and so on. The engines give them their meaning.
 pub type Counts = [u64; Arena::COUNTERS];
 
@@ -243,6 +250,25 @@ impl Arena {
         self.bump.set(bump);
     }
 
+    /// The room it has when this much of its last chunk is free.
+    #[inline]
+    pub fn room(&self, bump: Bump) -> Room {
+        Room { free: bump.end as usize - bump.at as usize, reserved: self.reserved.get() }
+    }
+
+    /// An arena of its own with the room that this one had: equal work meets the limit at the same place in it.
+    ///
+    /// # Errors
+    /// The allocator refused.
+    pub fn rehearsal(&self, room: Room) -> Result<Arena, ArenaFull> {
+        let arena = Arena::with_limit(self.limit);
+        if room.free != 0 {
+            arena.add_chunk(room.free, room.free)?;
+        }
+        arena.reserved.set(room.reserved);
+        Ok(arena)
+    }
+
     /// Starts a new chunk with at least `size` free bytes and gives it.
     ///
     /// # Errors
@@ -404,6 +430,22 @@ impl std::fmt::Debug for Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rehearsal_meets_the_limit_where_the_arena_does() {
+        for limit in (0..300_000).step_by(1111) {
+            let mut arena = Arena::with_limit(limit);
+            for before in [0, 8, 4096, 5000, 30_000] {
+                arena.reset();
+                if arena.alloc(before).is_err() {
+                    continue;
+                }
+                let rehearsal = arena.rehearsal(arena.room(arena.bump())).unwrap();
+                let work = |arena: &Arena| (0..).take_while(|n| arena.alloc(n % 5000).is_ok()).count();
+                assert_eq!(work(&rehearsal), work(&arena), "{limit}, {before}");
+            }
+        }
+    }
 
     #[test]
     fn a_reset_arena_serves_equal_work_from_one_chunk() {

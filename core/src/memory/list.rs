@@ -9,7 +9,11 @@ use super::ArenaFull;
 use super::alloc::Alloc;
 use super::slots::{ListSlot, StrSlot};
 
-const FIRST_BYTES: usize = 32;
+/// How many elements of `size` bytes a list has room for at first. Both engines ask for the same.
+pub const fn first_room(size: usize) -> usize {
+    let in_half_a_line = 32 / size;
+    if in_half_a_line < 4 { 4 } else { in_half_a_line }
+}
 
 /// Makes room for `extra` more elements of `size` bytes each. The elements are not touched.
 ///
@@ -42,7 +46,7 @@ unsafe fn grow(list: &mut ListSlot, size: usize, extra: usize, from: &mut impl A
             return Ok(());
         }
     }
-    let wanted = needed.max(len * 2).max(FIRST_BYTES / size).min(i32::MAX as usize);
+    let wanted = needed.max(len * 2).max(first_room(size)).min(i32::MAX as usize);
     let bytes = (wanted * size).next_multiple_of(8);
     let at = from.alloc(bytes)?;
     if len != 0 {

@@ -15,4 +15,4 @@ pub mod parts;
 pub mod slots;
 pub mod unknown;
 
-pub use arena::{Arena, ArenaFull, Bump, ChunkSource, Counts, DEFAULT_ARENA_LIMIT, Owner};
+pub use arena::{Arena, ArenaFull, Bump, ChunkSource, Counts, DEFAULT_ARENA_LIMIT, Owner, Room};

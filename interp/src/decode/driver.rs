@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use protojit_core::error::{DecodeError, DecodeErrorKind, FieldPath};
 use protojit_core::limits::Limits;
-use protojit_core::memory::{Arena, Bump};
+use protojit_core::memory::{Arena, Bump, Room};
 use protojit_core::program::DecodeProgram;
 use protojit_core::schema::model::FieldKey;
 
@@ -125,6 +125,7 @@ where
         return Err(error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new()));
     }
     let end = begin.wrapping_add(input.len());
+    let room = arena.room(bump);
     let mut ctx = DecodeCtx::new(arena, begin, end, padded, limits);
     ctx.bump = bump;
     let root = match message {
@@ -147,7 +148,12 @@ where
         count(arena, FINISHED_BYTES, ctx.finished_bytes);
     }
     if behind != end {
-        return Err(failure(compiled, behind, program, &mut ctx, limits, padded));
+        return Err(if compiled {
+            compiled_failure(program, &mut ctx, room, limits, padded)
+        } else {
+            let (kind, at) = recorded(behind, &ctx);
+            error(program, kind, offset(at, &ctx), std::mem::take(&mut ctx.path))
+        });
     }
     if (ctx.maybe_missing != 0 || message.is_some())
         && program.options.check_required
@@ -194,24 +200,33 @@ fn grow(arena: &Arena, size: usize, bump: &mut Bump) -> Option<*mut u8> {
     bump.take(size)
 }
 
-/// The error of a decode that did not end at the end of its input.
+/// How far behind the beginning of the input a position lies.
+fn offset(at: *const u8, ctx: &DecodeCtx) -> usize {
+    at.addr().wrapping_sub(ctx.begin.addr())
+}
+
+/// The error of a compiled decode that did not end at the end of its input: the one that the interpreter finds. `room` is what the
+/// arena had before.
 #[cold]
-fn failure(
-    compiled: bool,
-    behind: *const u8,
+fn compiled_failure(
     program: &DecodeProgram,
     ctx: &mut DecodeCtx,
+    room: Room,
     limits: &Limits,
     padded: bool,
 ) -> DecodeError {
-    let offset = |at: *const u8| at.addr().wrapping_sub(ctx.begin.addr());
-    if !compiled {
-        let (kind, at) = recorded(behind, ctx);
-        return error(program, kind, offset(at), std::mem::take(&mut ctx.path));
-    }
     // SAFETY: the arena outlives the decode.
     let arena = unsafe { &*ctx.arena };
-    let scratch = Arena::with_limit(arena.limit());
+    let full = match ctx.error {
+        Some((DecodeErrorKind::MemoryLimit, at)) => Some(at),
+        _ => None,
+    };
+    // Out of memory: with the same room, so that it ends at the same field. Else what there is to find lies before that.
+    let scratch = match full {
+        Some(_) => arena.rehearsal(room),
+        None => Ok(Arena::with_limit(usize::MAX)),
+    };
+    let Ok(scratch) = scratch else { return error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new()) };
     let mut again = DecodeCtx::new(&scratch, ctx.begin, ctx.end, padded, limits);
     let root = super::cell::new_message(program, ctx.begin, &mut again);
     let behind = match root.is_null() {
@@ -219,15 +234,15 @@ fn failure(
         // SAFETY: a fresh message of the program's layout; the input is the same, and still there.
         false => unsafe { decode_frame(program, ctx.begin, ctx.end, root, &mut again) },
     };
-    if behind == ctx.end {
-        if let Some((DecodeErrorKind::MemoryLimit, at)) = ctx.error {
-            return error(program, DecodeErrorKind::MemoryLimit, offset(at), Vec::new());
-        }
-        count(arena, DISAGREEMENTS, 1);
-        return error(program, DecodeErrorKind::EngineDisagreement, 0, Vec::new());
+    if behind != ctx.end {
+        let (kind, at) = recorded(behind, &again);
+        return error(program, kind, offset(at, ctx), std::mem::take(&mut again.path));
     }
-    let (kind, at) = recorded(behind, &again);
-    error(program, kind, offset(at), std::mem::take(&mut again.path))
+    if let Some(at) = full {
+        return error(program, DecodeErrorKind::MemoryLimit, offset(at, ctx), Vec::new());
+    }
+    count(arena, DISAGREEMENTS, 1);
+    error(program, DecodeErrorKind::EngineDisagreement, 0, Vec::new())
 }
 
 /// What a frame recorded that ended at `behind`, which is not its limit.

@@ -199,10 +199,16 @@ pub(super) unsafe fn new_element(
         if part.is_null() {
             return part;
         }
-        let sub = new_message(child, start, ctx);
-        if !sub.is_null() && list::push(&mut *part.add(op.offset as usize).cast::<ListSlot>(), sub, ctx).is_err() {
+        // First the room, then the message, as compiled code does it: the arena's limit is met at the same place.
+        let list = &mut *part.add(op.offset as usize).cast::<ListSlot>();
+        if list::reserve(list, size_of::<*mut u8>(), 1, ctx).is_err() {
             ctx.fail(DecodeErrorKind::MemoryLimit, start);
             return std::ptr::null_mut();
+        }
+        let sub = new_message(child, start, ctx);
+        if !sub.is_null() {
+            list.ptr.cast::<*mut u8>().add(list.len as usize).write(sub);
+            list.len += 1;
         }
         sub
     }

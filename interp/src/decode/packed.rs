@@ -31,9 +31,6 @@ pub(super) unsafe fn element(
         if end.is_null() {
             return end;
         }
-        if op.kind == ValueKind::ClosedEnum && !program.enums[op.aux as usize].contains(bits as i32) {
-            return if keep(program, start, end, msg, ctx) { end } else { std::ptr::null() };
-        }
         let part = part(program, op, start, msg, ctx);
         if part.is_null() {
             return std::ptr::null();
@@ -43,6 +40,10 @@ pub(super) unsafe fn element(
         let width = storage.size() as usize;
         if list::reserve(cell, width, 1, ctx).is_err() {
             return ctx.fail(DecodeErrorKind::MemoryLimit, start);
+        }
+        // Only now, as in compiled code: the arena's limit is met at the same place.
+        if op.kind == ValueKind::ClosedEnum && !program.enums[op.aux as usize].contains(bits as i32) {
+            return if keep(program, start, end, msg, ctx) { end } else { std::ptr::null() };
         }
         store(storage, cell.ptr.add(cell.len as usize * width), bits);
         cell.len += 1;

@@ -85,7 +85,8 @@ pub unsafe fn append<'a>(
 /// Encodes with another frame function.
 ///
 /// `frame` does what [`encode_frame`] does, but need not say why it failed: the interpreter then encodes the same message again, and what
-/// comes of it counts.
+/// comes of it counts. Where that is a message although `frame` failed without a reason (such as room, which it may want more of than is
+/// needed), `disagreement` is called.
 ///
 /// # Errors
 /// As [`encode_to_slice`].
@@ -98,14 +99,27 @@ pub unsafe fn encode_with<'a>(
     msg: *const u8,
     mut target: Target<'a>,
     limits: &Limits,
+    disagreement: impl FnOnce(),
 ) -> Result<&'a mut [u8], EncodeError> {
+    let mut unexplained = false;
+    let frame = |program: &EncodeProgram, msg, at, ctx: &mut EncodeCtx| {
+        let at = frame(program, msg, at, ctx);
+        unexplained = at.is_null() && ctx.error.is_none();
+        at
+    };
     // SAFETY: as promised to this function. The first attempt leaves the target as it was where it fails.
     unsafe {
         let first = run(frame, program, msg, target.reborrow(), limits).map(|bytes| (bytes.as_mut_ptr(), bytes.len()));
         match first {
             // The bytes lie in what the target borrows for `'a`.
             Ok((at, len)) => Ok(slice::from_raw_parts_mut(at, len)),
-            Err(_) => run(interpreted, program, msg, target, limits),
+            Err(_) => {
+                let second = run(interpreted, program, msg, target, limits);
+                if unexplained && second.is_ok() {
+                    disagreement();
+                }
+                second
+            }
         }
     }
 }

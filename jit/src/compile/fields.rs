@@ -2,6 +2,7 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
+use protojit_core::memory::list;
 use protojit_core::memory::slots::{ListSlot, StrSlot};
 use protojit_core::program::{
     COLD_OFFSET, Cardinality, DecodeOp, DecodeProgram, EnumSet, NO_CASE, PAGES_OFFSET, ValueKind,
@@ -19,8 +20,10 @@ const LIST_LEN: i32 = std::mem::offset_of!(ListSlot, len) as i32;
 const STR_PTR: i32 = std::mem::offset_of!(StrSlot, ptr) as i32;
 const STR_LEN: i32 = std::mem::offset_of!(StrSlot, len) as i32;
 
-/// The first memory of a list, at least; as the growing helper's.
-const FIRST_BYTES: i64 = 32;
+/// Bytes of a list's first memory: as the growing helper's.
+const fn first_bytes(size: i64) -> i64 {
+    list::first_room(size as usize) as i64 * size
+}
 
 /// Closed enums with more ranges than this are checked by the interpreter.
 const INLINE_ENUM_RANGES: usize = 4;
@@ -229,7 +232,7 @@ impl Frame<'_, '_> {
         let (first, more) = (self.cold_block(&[]), self.cold_block(&[]));
         self.branch(next, (more, &[]), (first, &[]));
         self.b.switch_to_block(first);
-        let room_bytes = FIRST_BYTES.max(4 * size);
+        let room_bytes = first_bytes(size);
         let new = self.first_room(base, offset, room_bytes, size);
         let end = self.add(new, room_bytes);
         self.jump(body, &[start, new, end]);
@@ -319,7 +322,7 @@ impl Frame<'_, '_> {
         let (first, more) = (self.cold_block(&[]), self.cold_block(&[]));
         self.branch(cap, (more, &[]), (first, &[]));
         self.b.switch_to_block(first);
-        let new = self.first_room(base, offset, FIRST_BYTES, 8);
+        let new = self.first_room(base, offset, first_bytes(8), 8);
         self.jump(body, &[start, new]);
         self.b.switch_to_block(more);
         self.grow_list(base, offset, 8);

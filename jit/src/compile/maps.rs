@@ -80,12 +80,13 @@ impl Frame<'_, '_> {
         let (_, value, value_end) = self.length(value_at, 0);
         let other = self.compare(IntCC::NotEqual, value_end, end);
         self.leave_if(other, start);
-        let slot = self.insert(map, key, base, cell);
         let message = self.allocate(child.size);
-        self.store(message, slot, map.entry.value_offset as i32);
         let ended = self.call_frame(child, value, end, message, 2);
         let wrong = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, ended, 0);
         self.fail_if(wrong);
+        // Not before: whatever goes wrong, no entry points nowhere, and memory is asked for as by the interpreter.
+        let slot = self.insert(map, key, base, cell);
+        self.store(message, slot, map.entry.value_offset as i32);
     }
 
     /// The entry for a key, new or there already.
