@@ -11,7 +11,7 @@ use crate::schema::model::{FieldDef, FieldKey, FieldKind, MessageId, Presence, S
 use crate::wire::{MAX_VARINT_LEN, WireType, tag, write_varint};
 
 use super::decode::{DecodeOp, DecodeOptions, DecodeProgram, MapOp};
-use super::encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram};
+use super::encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram, SetTest};
 use super::layout::{FieldSlot, Layout, Shape, SlotPresence};
 use super::numbers::NumberTable;
 use super::ops::{Access, Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
@@ -256,6 +256,9 @@ impl Programs {
                     offset: slot.offset,
                     number: slot.number,
                     presence: slot.presence,
+                    test: SetTest::of(slot.presence, slot.number),
+                    implicit: matches!(slot.presence, SlotPresence::NonZero | SlotPresence::Pointer),
+                    tag_word: tag_bytes << (64 - 8 * u32::from(tag_len)),
                     aux,
                     key: slot.key,
                     child: Child::NONE,

@@ -86,12 +86,41 @@ pub struct EncodeOp {
     pub number: u32,
     /// When it is set.
     pub presence: SlotPresence,
+    /// The same for the table interpreter, one test for all that is kept outside of the cell.
+    pub test: SetTest,
+    /// The rest: set only where the bits of the cell are not zero (strings: where they are not empty).
+    pub implicit: bool,
+    /// `tag_bytes` in the high bytes: a word that ends where the tag does.
+    pub tag_word: u64,
     /// Maps: position in [`EncodeProgram::maps`].
     pub aux: u32,
     /// The field.
     pub key: FieldKey,
     /// Messages: the program of the sub-message.
     pub child: Child<EncodeProgram>,
+}
+
+/// The word at `offset` of the field's part, masked, is `expected`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct SetTest {
+    /// Offset of the word.
+    pub offset: u32,
+    /// The bits that count; none where there is nothing to test.
+    pub mask: u32,
+    /// What they are where the field is set.
+    pub expected: u32,
+}
+
+impl SetTest {
+    /// The test for a presence, of the field with this number.
+    pub fn of(presence: SlotPresence, number: u32) -> SetTest {
+        match presence {
+            SlotPresence::Hasbit { offset, mask } => SetTest { offset, mask, expected: mask },
+            SlotPresence::Case { offset } => SetTest { offset, mask: u32::MAX, expected: number },
+            _ => SetTest { offset: 0, mask: 0, expected: 0 },
+        }
+    }
 }
 
 /// How the entries of a map are written.

@@ -19,7 +19,7 @@ mod unit;
 
 pub use build::Programs;
 pub use decode::{CompiledFrame, DecodeOp, DecodeOptions, DecodeProgram, MapOp};
-pub use encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram};
+pub use encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram, SetTest};
 pub use layout::{
     COLD_OFFSET, FieldSlot, HOT_BYTES, Layout, LayoutId, PAGES_OFFSET, Shape, SlotPresence, UNKNOWN_OFFSET, storage_of,
 };

@@ -4,7 +4,7 @@ use protojit_core::error::DecodeErrorKind;
 use protojit_core::memory::alloc::Alloc;
 use protojit_core::memory::parts;
 use protojit_core::memory::slots::Storage;
-use protojit_core::program::{Access, DecodeOp, DecodeProgram, NO_CASE};
+use protojit_core::program::{DecodeOp, DecodeProgram, NO_CASE};
 
 use super::DecodeCtx;
 
@@ -16,7 +16,7 @@ use super::DecodeCtx;
 ///
 /// # Safety
 /// `msg` is a live message of the program's layout, and `op` one of its operations.
-#[inline(always)]
+#[inline(never)]
 pub(super) unsafe fn enter(
     program: &DecodeProgram,
     op: &DecodeOp,
@@ -24,28 +24,7 @@ pub(super) unsafe fn enter(
     msg: *mut u8,
     ctx: &mut DecodeCtx,
 ) -> *mut u8 {
-    // SAFETY: the caller's promise; the layout put the presence word into the message.
-    unsafe {
-        match op.access {
-            Access::Plain => msg,
-            Access::Hasbit => {
-                *msg.add(op.hasbit.offset as usize).cast::<u32>() |= op.hasbit.mask;
-                msg
-            }
-            Access::Indirect => enter_indirect(program, op, start, msg, ctx),
-        }
-    }
-}
-
-#[inline(never)]
-unsafe fn enter_indirect(
-    program: &DecodeProgram,
-    op: &DecodeOp,
-    start: *const u8,
-    msg: *mut u8,
-    ctx: &mut DecodeCtx,
-) -> *mut u8 {
-    // SAFETY: as promised to `enter`; presence words lie in the cell's part, and a oneof's cell is as wide as its
+    // SAFETY: as promised to this function; presence words lie in the cell's part, and a oneof's cell is as wide as its
     // widest member.
     unsafe {
         let part = part(program, op, start, msg, ctx);
@@ -90,6 +69,17 @@ pub(super) unsafe fn part(
             std::ptr::null_mut()
         }
     }
+}
+
+/// Sets the presence bit of an operation whose access is [`Hasbit`](protojit_core::program::Access::Hasbit), and gives the part.
+///
+/// # Safety
+/// As [`enter`].
+#[inline(always)]
+pub(super) unsafe fn set_hasbit(op: &DecodeOp, msg: *mut u8) -> *mut u8 {
+    // SAFETY: the caller's promise: the layout put the presence word into the message.
+    unsafe { *msg.add(op.hasbit.offset as usize).cast::<u32>() |= op.hasbit.mask };
+    msg
 }
 
 /// Zeroes a cell.

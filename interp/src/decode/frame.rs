@@ -10,9 +10,9 @@
 use protojit_core::error::DecodeErrorKind;
 use protojit_core::memory::list;
 use protojit_core::memory::slots::{ListSlot, StrSlot};
-use protojit_core::program::{DecodeOp, DecodeProgram, Route, ValueKind};
+use protojit_core::program::{Access, DecodeOp, DecodeProgram, Route, ValueKind};
 
-use super::cell::{enter, new_message, part};
+use super::cell::{enter, new_message, part, set_hasbit};
 use super::field::{decode_field, decode_next, new_element, not_closed, to_bits};
 use super::map::entry;
 use super::packed::{element, packed};
@@ -114,11 +114,28 @@ unsafe fn fast(
             expected = if op.sequential { (&raw const *op).add(1) } else { next(op, ops) };
             macro_rules! cell {
                 () => {{
-                    let part = enter(program, op, start, msg, ctx);
-                    if part.is_null() {
+                    let part = match op.access {
+                        Access::Plain => msg,
+                        Access::Hasbit => set_hasbit(op, msg),
+                        Access::Indirect => {
+                            let part = enter(program, op, start, msg, ctx);
+                            if part.is_null() {
+                                return null_at(op, ctx);
+                            }
+                            part
+                        }
+                    };
+                    part.add(op.offset as usize)
+                }};
+            }
+            macro_rules! text {
+                ($checked:literal) => {{
+                    let (text, behind) = text_wide($checked, p, limit, ctx);
+                    if behind.is_null() {
                         return null_at(op, ctx);
                     }
-                    part.add(op.offset as usize)
+                    cell!().cast::<StrSlot>().write(text);
+                    p = behind;
                 }};
             }
             macro_rules! varint {
@@ -203,14 +220,8 @@ unsafe fn fast(
                     cell!().cast::<u64>().write(p.cast::<u64>().read_unaligned());
                     p = p.add(8);
                 }
-                Route::String | Route::Bytes => {
-                    let (text, behind) = text_wide(op.route == Route::String, p, limit, ctx);
-                    if behind.is_null() {
-                        return null_at(op, ctx);
-                    }
-                    cell!().cast::<StrSlot>().write(text);
-                    p = behind;
-                }
+                Route::String => text!(true),
+                Route::Bytes => text!(false),
                 Route::ListString | Route::ListBytes => {
                     p = texts(program, op, start, p, limit, end, msg, ctx);
                     if p.is_null() {

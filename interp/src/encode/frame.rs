@@ -9,6 +9,7 @@ use protojit_core::wire::{WireType, tag as make_tag, zigzag};
 use super::context::{EncodeCtx, ROOM};
 use super::map::map;
 use super::write::{Tag, put, put_bytes, put_fixed32, put_fixed64, put_text, put_varint, tag_before, varint_before};
+use crate::bytes::copy;
 use crate::presence::is_set_in;
 
 /// Writes the message before `at`, without tag or length, and gives the new position. Null after an error, which is recorded in
@@ -28,12 +29,100 @@ pub unsafe fn encode_frame(program: &EncodeProgram, msg: *const u8, at: *mut u8,
             return at;
         }
         for op in program.ops.iter().rev() {
-            at = field(program, op, msg, at, ctx);
-            if at.is_null() {
-                return at;
+            if ctx.room(at) < ROOM || op.cardinality != Cardinality::Singular {
+                at = field(program, op, msg, at, ctx);
+                if at.is_null() {
+                    return at;
+                }
+                continue;
+            }
+            // From here on there is room for a tag and a number, or a tag and a length.
+            let mut part = msg;
+            if op.page != 0 {
+                part = parts::part(msg, op.page);
+            }
+            if part.is_null()
+                || part.add(op.test.offset as usize).cast::<u32>().read() & op.test.mask != op.test.expected
+            {
+                if op.required {
+                    return missing(op, ctx);
+                }
+                continue;
+            }
+            let cell = part.add(op.offset as usize);
+            macro_rules! number {
+                ($type:ty, $write:expr) => {{
+                    let value = cell.cast::<$type>().read();
+                    if value == 0 && op.implicit {
+                        continue;
+                    }
+                    at = tag_word_before($write(at, value), op);
+                }};
+            }
+            macro_rules! varint {
+                ($type:ty, $kind:ident) => {
+                    number!($type, |at, value: $type| varint_before(at, from_bits(ValueKind::$kind, value.into())))
+                };
+            }
+            match op.kind {
+                ValueKind::Bool => varint!(u8, Bool),
+                ValueKind::Int32 | ValueKind::ClosedEnum => varint!(u32, Int32),
+                ValueKind::Uint32 => varint!(u32, Uint32),
+                ValueKind::Sint32 => varint!(u32, Sint32),
+                ValueKind::Int64 => varint!(u64, Int64),
+                ValueKind::Sint64 => varint!(u64, Sint64),
+                ValueKind::Fixed32 => number!(u32, |at: *mut u8, value: u32| {
+                    at.sub(4).cast::<u32>().write_unaligned(value);
+                    at.sub(4)
+                }),
+                ValueKind::Fixed64 => number!(u64, |at: *mut u8, value: u64| {
+                    at.sub(8).cast::<u64>().write_unaligned(value);
+                    at.sub(8)
+                }),
+                ValueKind::String | ValueKind::Bytes => {
+                    let text = cell.cast::<StrSlot>().read();
+                    let len = text.len as usize;
+                    if len == 0 && op.implicit {
+                        continue;
+                    }
+                    if ctx.room(at) < len + ROOM {
+                        at = put_text(Tag::of(op), text.ptr, len, at, ctx);
+                        if at.is_null() {
+                            return at;
+                        }
+                        continue;
+                    }
+                    at = at.sub(len);
+                    copy(text.ptr, at, len);
+                    at = tag_word_before(varint_before(at, len as u64), op);
+                }
+                ValueKind::Message | ValueKind::Group => {
+                    let sub = cell.cast::<*const u8>().read();
+                    if sub.is_null() && op.implicit {
+                        if op.required {
+                            return missing(op, ctx);
+                        }
+                        continue;
+                    }
+                    at = message(program, op, sub, at, ctx);
+                    if at.is_null() {
+                        ctx.path.push(op.key);
+                        return at;
+                    }
+                }
             }
         }
         at
+    }
+}
+
+/// Writes an operation's tag so that it ends at `at`.
+#[inline(always)]
+unsafe fn tag_word_before(at: *mut u8, op: &EncodeOp) -> *mut u8 {
+    // SAFETY: as promised to `tag_before`.
+    unsafe {
+        at.sub(8).cast::<u64>().write_unaligned(op.tag_word);
+        at.sub(op.tag_len as usize)
     }
 }
 
@@ -70,7 +159,7 @@ pub unsafe fn unknown_fields(msg: *const u8, at: *mut u8, ctx: &mut EncodeCtx) -
     at
 }
 
-#[inline(always)]
+#[inline(never)]
 unsafe fn field(program: &EncodeProgram, op: &EncodeOp, msg: *const u8, at: *mut u8, ctx: &mut EncodeCtx) -> *mut u8 {
     // SAFETY: as promised to `encode_frame`; the layout says what the cell holds.
     unsafe {

@@ -42,6 +42,12 @@ pub(super) unsafe fn varint_before(at: *mut u8, value: u64) -> *mut u8 {
             at.write(value as u8);
             return at;
         }
+        // Short ones have branches of their own, as when they are read.
+        if value < 1 << 14 {
+            let at = at.sub(2);
+            at.cast::<u16>().write_unaligned((value & 0x7f | 0x80 | value >> 7 << 8) as u16);
+            return at;
+        }
         varint_long(at, value)
     }
 }
