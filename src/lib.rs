@@ -18,6 +18,7 @@ mod counts;
 mod engine;
 pub mod json;
 mod message_type;
+mod options;
 mod runtime;
 mod schema;
 pub mod text;
@@ -25,6 +26,7 @@ mod trace;
 
 pub use engine::{CompileMode, Engine, Fallback};
 pub use message_type::MessageType;
+pub use options::OptionsOf;
 pub use protojit_core::error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, FieldPath};
 pub use protojit_core::limits::Limits;
 pub use protojit_core::memory::{Arena, ArenaFull};

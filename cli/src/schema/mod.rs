@@ -1,12 +1,11 @@
 //! From the files named on the command line to linked descriptors.
 //!
 //! Each `-s` is read once, so that pipes work, and told apart by what it holds ([`source`]). The `.proto` files are
-//! compiled together ([`proto`]), by `protoc` where editions ask for it ([`protoc`]); descriptor sets are taken as they
-//! are. What comes out is merged into one set ([`set`]), which the library links.
+//! compiled together ([`proto`]); descriptor sets are taken as they are. What comes out is merged into one set
+//! ([`set`]), which the library links.
 
 mod pick;
 mod proto;
-mod protoc;
 mod set;
 mod source;
 

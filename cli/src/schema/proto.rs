@@ -5,16 +5,11 @@
 //! file, and where an import is not found below it, the next one above, and so on. A file has one name in each try, so
 //! that a file that is both given and imported is never compiled twice.
 
-use std::cell::RefCell;
 use std::fs;
-use std::io;
 use std::path::{Component, Path, PathBuf, absolute};
-use std::rc::Rc;
 
-use protox::Compiler;
-use protox::file::{DescriptorSetFileResolver, File, FileResolver, GoogleFileResolver};
+use protojit_source::{ProtoSources, SourceError, SourceErrorKind};
 
-use super::protoc;
 use super::source::Proto;
 use crate::failure::{Failure, Outcome};
 
@@ -27,17 +22,9 @@ pub struct Compiled {
 
 /// One way to compile: where imports are looked for, and what the files given are called there.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    pub roots: Vec<PathBuf>,
-    pub names: Vec<String>,
-}
-
-/// Why a plan failed.
-#[derive(Debug)]
-pub enum Problem {
-    /// A file was not found: another root may have it.
-    NotFound(String),
-    Other(String),
+struct Plan {
+    roots: Vec<PathBuf>,
+    names: Vec<String>,
 }
 
 /// Compiles `protos`, which may import what is in `set`.
@@ -46,91 +33,23 @@ pub fn compile(protos: &[Proto], includes: &[PathBuf], set: &[u8]) -> Outcome<Co
     for plan in plans(protos, includes) {
         match compile_by(&plan, protos, set) {
             Ok(set) => return Ok(Compiled { set, names: plan.names }),
-            Err(Problem::NotFound(what)) => drop(first.get_or_insert(what)),
-            Err(Problem::Other(what)) => return Err(Failure::Usage(what)),
+            // Another root may have the file.
+            Err(error) if error.kind() == SourceErrorKind::NotFound => drop(first.get_or_insert(error.to_string())),
+            Err(error) => return Err(Failure::Usage(error.to_string())),
         }
     }
     Err(Failure::Usage(first.unwrap_or_default()))
 }
 
-fn compile_by(plan: &Plan, protos: &[Proto], set: &[u8]) -> Result<Vec<u8>, Problem> {
-    let editions = Rc::new(RefCell::new(None));
-    let given = plan.names.iter().cloned().zip(protos.iter().map(|proto| proto.text.clone())).collect();
-    let resolver = Resolver {
-        given,
-        roots: plan.roots.clone(),
-        set: DescriptorSetFileResolver::decode(set).map_err(|error| Problem::Other(error.to_string()))?,
-        google: GoogleFileResolver::new(),
-        editions: editions.clone(),
-    };
-    let mut compiler = Compiler::with_file_resolver(resolver);
-    compiler.include_imports(true);
-    for name in &plan.names {
-        if let Err(error) = compiler.open_file(name) {
-            if let Some(file) = editions.take() {
-                return protoc::compile(plan, protos, set, &file);
-            }
-            // Debug output is the one that tells the line.
-            let what = format!("{error:?}");
-            return Err(if error.is_file_not_found() { Problem::NotFound(what) } else { Problem::Other(what) });
-        }
+fn compile_by(plan: &Plan, protos: &[Proto], set: &[u8]) -> Result<Vec<u8>, SourceError> {
+    let mut sources = ProtoSources::new().descriptor_set(set);
+    for root in &plan.roots {
+        sources = sources.include(root);
     }
-    Ok(compiler.encode_file_descriptor_set())
-}
-
-/// Finds files for the compiler: those given, those below the roots, those of descriptor sets, Google's own.
-struct Resolver {
-    given: Vec<(String, String)>,
-    roots: Vec<PathBuf>,
-    set: DescriptorSetFileResolver,
-    google: GoogleFileResolver,
-    /// The first file met that uses editions. It ends the compilation.
-    editions: Rc<RefCell<Option<String>>>,
-}
-
-impl Resolver {
-    fn parse(&self, name: &str, text: &str) -> Result<File, protox::Error> {
-        if uses_editions(text) {
-            *self.editions.borrow_mut() = Some(name.to_owned());
-            return Err(protox::Error::new("editions"));
-        }
-        File::from_source(name, text)
+    for (name, proto) in plan.names.iter().zip(protos).rev() {
+        sources = sources.file(name, &*proto.text);
     }
-}
-
-impl FileResolver for Resolver {
-    fn open_file(&self, name: &str) -> Result<File, protox::Error> {
-        if let Some((_, text)) = self.given.iter().find(|(given, _)| given == name) {
-            return self.parse(name, text);
-        }
-        for root in &self.roots {
-            match fs::read_to_string(root.join(name)) {
-                Ok(text) => return self.parse(name, text.strip_prefix('\u{feff}').unwrap_or(&text)),
-                Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
-                Err(error) => {
-                    let path = root.join(name);
-                    return Err(protox::Error::new(format!("{}: {error}", path.display())));
-                }
-            }
-        }
-        self.set.open_file(name).or_else(|_| self.google.open_file(name))
-    }
-}
-
-/// Whether the first statement of a `.proto` file is `edition = …`.
-fn uses_editions(text: &str) -> bool {
-    let mut rest = text.trim_start();
-    loop {
-        if let Some(comment) = rest.strip_prefix("//") {
-            rest = comment.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
-        } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/").map_or("", |(_, rest)| rest).trim_start();
-        } else {
-            break;
-        }
-    }
-    let Some(rest) = rest.strip_prefix("edition") else { return false };
-    rest.trim_start().starts_with('=') || rest.starts_with("/")
+    sources.compile(&plan.names)
 }
 
 /// The ways to compile these files, best first.
@@ -190,17 +109,6 @@ fn directory(file: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn editions() {
-        assert!(uses_editions("edition = \"2023\";"));
-        assert!(uses_editions("// edition?\n/* yes * */\n\tedition= \"2024\";"));
-        assert!(!uses_editions("syntax = \"proto3\"; // edition = 1"));
-        assert!(!uses_editions("// edition = \"2023\";"));
-        assert!(!uses_editions("editions = 1"));
-        assert!(!uses_editions("/* edition = \"2023\";"));
-        assert!(!uses_editions(""));
-    }
 
     #[test]
     fn names() {

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use protox::file::{FileResolver, GoogleFileResolver};
-use protox::prost::Message;
+use protojit_source::google_file;
 
 use crate::failure::{Failure, Outcome};
 
@@ -70,15 +69,13 @@ impl Files {
 
     /// Adds Google's own files where they are imported and missing: many sets come without them.
     pub fn add_well_known(&mut self) {
-        let google = GoogleFileResolver::new();
         let mut at = 0;
         while at < self.files.len() {
             for name in self.files[at].imports.clone() {
                 if self.files.iter().any(|file| file.name == name) {
                     continue;
                 }
-                let Ok(file) = google.open_file(&name) else { continue };
-                let bytes = file.file_descriptor_proto().encode_to_vec();
+                let Some(bytes) = google_file(&name) else { continue };
                 self.files.extend(Entry::read(&bytes, "protojit"));
             }
             at += 1;
@@ -101,19 +98,6 @@ impl Files {
         }
         set
     }
-}
-
-/// Google's own files, those that messages are made of.
-pub fn well_known() -> Vec<u8> {
-    let google = GoogleFileResolver::new();
-    let names =
-        ["any", "api", "descriptor", "duration", "empty", "field_mask", "source_context", "struct", "timestamp"];
-    let mut files = Files::default();
-    for name in names.into_iter().chain(["type", "wrappers"]) {
-        let Ok(file) = google.open_file(&format!("google/protobuf/{name}.proto")) else { continue };
-        files.files.extend(Entry::read(&file.file_descriptor_proto().encode_to_vec(), "protojit"));
-    }
-    files.to_set()
 }
 
 impl Entry {
