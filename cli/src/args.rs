@@ -149,7 +149,7 @@ pub struct TraceArgs {
     /// How often each payload goes through each engine.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: u64,
-    /// Exit with 3 unless all decoding was done by compiled code.
+    /// Exit with 3 unless all was done by compiled code.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub expect: Option<Expect>,
     /// How the trace is written.
@@ -218,7 +218,7 @@ pub enum OnError {
 /// What `jit-trace --expect` may ask for.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Expect {
-    /// All decode programs are compiled and served all calls.
+    /// All programs are compiled and served all calls.
     Compiled,
 }
 

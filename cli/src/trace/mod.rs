@@ -5,7 +5,7 @@ mod measure;
 mod report;
 
 use protojit::descriptors::MessageDescriptor;
-use protojit::{Direction, Engine, EngineUsed, MessageType, Trace};
+use protojit::{Direction, Engine, EngineUsed, MessageType, ProgramTrace, Trace};
 
 use crate::args::{Expect, ReportFormat, RuntimeArgs, TraceArgs};
 use crate::failure::{Failure, Outcome, say};
@@ -80,31 +80,39 @@ fn verdict(expect: Option<Expect>, trace: &Trace, inputs: &[Measured]) -> Outcom
     }
 }
 
-/// Whether all decoding was done by compiled code.
+/// Whether all was done by compiled code.
 fn compiled(trace: &Trace) -> Outcome {
-    let decodes = || trace.programs.iter().filter(|program| program.direction == Direction::Decode);
-    let interpreted: Vec<_> = decodes().filter(|program| program.engine != EngineUsed::Jit).collect();
+    let unmet = |what: String| Err(Failure::Expectation(format!("expected compiled code, but {what}")));
+    let interpreted: Vec<_> = trace.programs.iter().filter(|program| program.engine != EngineUsed::Jit).collect();
     if let Some(first) = interpreted.first() {
         let others = match interpreted.len() - 1 {
             0 => String::new(),
-            1 => " (and 1 other message)".to_owned(),
-            more => format!(" (and {more} other messages)"),
+            1 => " and 1 other program".to_owned(),
+            more => format!(" and {more} other programs"),
         };
         let reason = first.reason.unwrap_or("unknown");
         let detail = first.detail.as_deref().unwrap_or("no reason was given");
-        return Err(Failure::Expectation(format!(
-            "expected compiled code, but {}{others} is interpreted: {reason}: {detail}",
-            first.message
-        )));
+        return unmet(format!("{}{others} ran interpreted: {reason}: {detail}", name(first)));
     }
-    if let Some(program) = decodes().find(|program| program.interpreted_calls > 0) {
-        let calls = program.interpreted_calls;
-        let what = format!("{} is compiled, but {calls} calls were interpreted", program.message);
-        return Err(Failure::Expectation(format!("expected compiled code; {what}")));
+    if let Some(program) = trace.programs.iter().find(|program| program.interpreted_calls > 0) {
+        return unmet(format!("{} calls of {} were interpreted", program.interpreted_calls, name(program)));
     }
-    if let Some(program) = decodes().find(|program| program.disagreements > 0) {
-        let what = format!("the engines disagreed about {} inputs of {}", program.disagreements, program.message);
-        return Err(Failure::Expectation(format!("{what}; please report it")));
+    if let Some(program) = trace.programs.iter().find(|program| program.disagreements > 0) {
+        let count = program.disagreements;
+        let what = format!("the engines disagreed about {count} inputs of {}; please report it", name(program));
+        return Err(Failure::Expectation(what));
     }
     Ok(())
+}
+
+/// Such as `hello.Person (decode)`.
+fn name(program: &ProgramTrace) -> String {
+    format!("{} ({})", program.message, way(program.direction))
+}
+
+fn way(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Decode => "decode",
+        Direction::Encode => "encode",
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use protojit::{Direction, EngineUsed, MessageType, ProgramTrace, Trace};
+use protojit::{EngineUsed, MessageType, ProgramTrace, Trace};
 use protojit_core::program::Programs;
 use serde::Serialize;
 
@@ -70,6 +70,7 @@ impl<'a> Report<'a> {
             writeln!(out, "and {} more; --format json lists them all", rows.len() - shown.len())?;
         }
         self.write_totals(out)?;
+        self.write_finished(out)?;
         self.write_reasons(out, &rows)?;
         if !self.inputs.is_empty() {
             write!(out, "\n{}", inputs(self.inputs, self.trace.engine))?;
@@ -100,13 +101,22 @@ impl<'a> Report<'a> {
         )
     }
 
+    /// What ends where the input ends is not always decoded by compiled code.
+    fn write_finished(&self, out: &mut String) -> std::fmt::Result {
+        let bytes: u64 = self.trace.programs.iter().map(|row| row.finished_bytes).sum();
+        if bytes == 0 {
+            return Ok(());
+        }
+        writeln!(out, "finished: {} at the ends of inputs were left to the interpreter", table::bytes(bytes as usize))
+    }
+
     /// Each reason once, with the messages it holds for and what to do about it.
     fn write_reasons(&self, out: &mut String, rows: &[&ProgramTrace]) -> std::fmt::Result {
         let mut reasons: Vec<(&str, &str, Vec<String>)> = Vec::new();
         for row in rows.iter().filter(|row| row.engine == EngineUsed::Interp) {
             let (reason, detail) =
                 (row.reason.unwrap_or("unknown"), row.detail.as_deref().unwrap_or("no reason given"));
-            let name = format!("{} ({})", row.message, direction(row.direction));
+            let name = super::name(row);
             match reasons.iter_mut().find(|(other, ..)| *other == reason) {
                 Some((_, _, names)) => names.push(name),
                 None => reasons.push((reason, detail, vec![name])),
@@ -118,13 +128,6 @@ impl<'a> Report<'a> {
             writeln!(out, "\ninterpreted: {few}{more}\n  why: {reason}: {detail}\n  what to do: {}", advice(reason))?;
         }
         Ok(())
-    }
-}
-
-fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Decode => "decode",
-        Direction::Encode => "encode",
     }
 }
 
@@ -148,7 +151,7 @@ fn programs(rows: &[&ProgramTrace]) -> String {
         let of_root = |calls: u64| if row.root { calls.to_string() } else { String::new() };
         vec![
             row.message.clone(),
-            direction(row.direction).to_owned(),
+            super::way(row.direction).to_owned(),
             if jit { "jit" } else { "interp" }.to_owned(),
             of_code(table::bytes(row.code_bytes)),
             of_code(row.blocks.to_string()),
