@@ -85,7 +85,9 @@ unsafe fn fast(
         let mut expected = ops.wrapping_add(program.first as usize);
         while p < end {
             let start = p;
-            let mut op = &*expected;
+            // The table's own pointer beside the reference, since the next operation is reached from it.
+            let mut here = expected;
+            let mut op = &*here;
             if load32(p) & op.tag_mask == op.tag_bytes {
                 p = p.add(op.tag_len as usize);
             } else {
@@ -94,15 +96,18 @@ unsafe fn fast(
                     return ctx.fail(tag_error(p, limit), p);
                 }
                 p = behind;
-                let found = program.numbers.get(tag >> 3).map(|at| &*ops.add(at as usize));
+                let found = program.numbers.get(tag >> 3).map(|at| ops.add(at as usize));
                 match found {
-                    Some(other) if tag == other.tag => op = other,
+                    Some(other) if tag == (*other).tag => {
+                        here = other;
+                        op = &*here;
+                    }
                     _ => {
-                        p = decode_field(program, found, tag, start, p, limit, msg, ctx);
+                        p = decode_field(program, found.map(|op| &*op), tag, start, p, limit, msg, ctx);
                         if is_end(p) {
                             return p;
                         }
-                        expected = found.map_or(expected, |op| op);
+                        expected = found.unwrap_or(expected);
                         continue;
                     }
                 }
@@ -111,7 +116,7 @@ unsafe fn fast(
                 return at_limit(program, op, start, p, limit, msg, ctx);
             }
             // A branch, not a load: so that the next operation's address does not wait for this one.
-            expected = if op.sequential { (&raw const *op).add(1) } else { next(op, ops) };
+            expected = if op.sequential { here.add(1) } else { next(op, ops) };
             macro_rules! cell {
                 () => {{
                     let part = match op.access {
@@ -227,7 +232,7 @@ unsafe fn fast(
                     if p.is_null() {
                         return null_at(op, ctx);
                     }
-                    expected = op;
+                    expected = here;
                 }
                 Route::Message => {
                     let (child, child_end, from) = open!();
@@ -248,7 +253,7 @@ unsafe fn fast(
                     if sub.is_null() {
                         return null_at(op, ctx);
                     }
-                    expected = op;
+                    expected = here;
                     descend!(child, from, child_end, sub);
                 }
                 Route::Packed => {
@@ -262,14 +267,14 @@ unsafe fn fast(
                     if p.is_null() {
                         return null_at(op, ctx);
                     }
-                    expected = op;
+                    expected = here;
                 }
                 Route::Map => {
                     p = entry(program, op, start, p, limit, msg, ctx);
                     if p.is_null() {
                         return null_at(op, ctx);
                     }
-                    expected = op;
+                    expected = here;
                 }
                 Route::General => {
                     p = decode_field(program, Some(op), op.tag, start, p, limit, msg, ctx);
