@@ -208,7 +208,7 @@ impl MessageType {
                 let depth = u64::from(ctx.depth);
                 // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a
                 // valid frame.
-                unsafe { thunk(ctx, p, limit, message, depth, entry) }
+                unsafe { thunk(p, limit, message, depth, ctx, entry) }
             };
             // SAFETY: there is no message to merge into; compiled code keeps what the interpreter promises.
             return unsafe { decode::decode_with(frame, program, None, input, arena, limits, mode) };
@@ -297,7 +297,7 @@ impl MessageType {
                 let depth = u64::from(ctx.depth);
                 // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a live
                 // message and the context's position.
-                unsafe { thunk(ctx, at, message, depth, entry) }
+                unsafe { thunk(at, message, depth, ctx, entry) }
             };
             // SAFETY: a live message of the program's layout, by the check above; compiled code keeps what the
             // interpreter promises.

@@ -42,7 +42,6 @@ impl Limits {
     /// The depth that both [`Limits::max_depth`] and [`Limits::stack_bytes`] allow.
     #[inline]
     pub fn depth(&self) -> u32 {
-        let fits = u32::try_from(self.stack_bytes / STACK_BYTES_PER_LEVEL).unwrap_or(u32::MAX);
-        self.max_depth.min(fits)
+        (self.stack_bytes / STACK_BYTES_PER_LEVEL).min(self.max_depth as usize) as u32
     }
 }

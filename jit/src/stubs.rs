@@ -17,11 +17,11 @@ use crate::JitError;
 use crate::helpers;
 use crate::mcode::{CodeUnit, MachineCodeArena, Symbols, UnitBuilder};
 
-/// Calls compiled code: `(context, p, limit, message, depth, entry)`.
-pub type EntryThunk = unsafe extern "C" fn(*mut DecodeCtx, *const u8, *const u8, *mut u8, u64, *const ()) -> *const u8;
+/// Calls compiled code: `(p, limit, message, depth, context, entry)`, the first four in the order the entry takes them in.
+pub type EntryThunk = unsafe extern "C" fn(*const u8, *const u8, *mut u8, u64, *mut DecodeCtx, *const ()) -> *const u8;
 
-/// Calls compiled encode: `(context, at, message, depth, entry)`.
-pub type EncodeThunk = unsafe extern "C" fn(*mut EncodeCtx, *mut u8, *const u8, u64, *const ()) -> *mut u8;
+/// Calls compiled encode: `(at, message, depth, context, entry)`.
+pub type EncodeThunk = unsafe extern "C" fn(*mut u8, *const u8, u64, *mut EncodeCtx, *const ()) -> *mut u8;
 
 /// A helper behind a register-saving stub.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,13 +230,13 @@ fn saving_stub(unit: &mut UnitBuilder, stub: Saving, call: CallConv) -> Result<F
     })
 }
 
-/// `(context, arguments..., entry)`, of which `arguments` go to the entry.
+/// `(arguments..., context, entry)`, of which `arguments` go to the entry.
 fn entry_thunk(unit: &mut UnitBuilder, name: &str, arguments: usize, call: CallConv) -> Result<FuncId, JitError> {
     define(unit, name, c_signature(call, arguments + 2, 1), |builder, params| {
         let signature = builder.import_signature(c_signature(call, arguments, 1));
         let old = builder.ins().get_pinned_reg(types::I64);
-        builder.ins().set_pinned_reg(params[0]);
-        let call = builder.ins().call_indirect(signature, params[arguments + 1], &params[1..=arguments]);
+        builder.ins().set_pinned_reg(params[arguments]);
+        let call = builder.ins().call_indirect(signature, params[arguments + 1], &params[..arguments]);
         let result = builder.inst_results(call)[0];
         builder.ins().set_pinned_reg(old);
         builder.ins().return_(&[result]);

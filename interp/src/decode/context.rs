@@ -45,12 +45,19 @@ pub struct DecodeCtx {
     pub finished_bytes: u64,
     /// Frames that compiled code handed to the interpreter because a program had no compiled code.
     pub interpreted_calls: u64,
-    /// The first error.
-    pub error: Option<(DecodeErrorKind, *const u8)>,
-    /// The fields around the error, innermost first.
-    pub path: Vec<FieldKey>,
+    /// What went wrong.
+    pub failure: Option<Box<Failure>>,
     /// Where the end-group tag stood that closed the last frame, for errors.
     pub end_group_at: *const u8,
+}
+
+/// What went wrong in a decode, and where.
+#[derive(Clone, Default, Debug)]
+pub struct Failure {
+    /// The first error, and the position that it is about.
+    pub error: Option<(DecodeErrorKind, *const u8)>,
+    /// The fields around it, innermost first.
+    pub path: Vec<FieldKey>,
 }
 
 impl DecodeCtx {
@@ -74,8 +81,7 @@ impl DecodeCtx {
             arena,
             finished_bytes: 0,
             interpreted_calls: 0,
-            error: None,
-            path: Vec::new(),
+            failure: None,
             end_group_at: std::ptr::null(),
         }
     }
@@ -83,8 +89,24 @@ impl DecodeCtx {
     /// Records an error, unless there is one already.
     #[cold]
     pub fn fail(&mut self, kind: DecodeErrorKind, at: *const u8) -> *const u8 {
-        self.error.get_or_insert((kind, at));
+        self.failure.get_or_insert_default().error.get_or_insert((kind, at));
         std::ptr::null()
+    }
+
+    /// Notes a field that the error lies in: from the inside to the outside.
+    #[cold]
+    pub fn note_field(&mut self, key: FieldKey) {
+        self.failure.get_or_insert_default().path.push(key);
+    }
+
+    /// The first error.
+    pub fn error(&self) -> Option<(DecodeErrorKind, *const u8)> {
+        self.failure.as_ref().and_then(|failure| failure.error)
+    }
+
+    /// The fields around the error, innermost first. Takes them away.
+    pub fn take_path(&mut self) -> Vec<FieldKey> {
+        self.failure.as_mut().map(|failure| std::mem::take(&mut failure.path)).unwrap_or_default()
     }
 }
 

@@ -9,6 +9,7 @@ use protojit_core::program::DecodeProgram;
 use protojit_core::schema::model::FieldKey;
 
 use super::frame::decode_frame;
+use super::place::place;
 use super::required::find_missing;
 use super::{CLOSED_BY_GROUP, DecodeCtx, SLACK};
 use crate::bytes::copy;
@@ -120,18 +121,34 @@ where
     }
     let padded = mode == Input::Copy || input.len() <= SMALL_INPUT;
     let mut bump = arena.bump();
-    let begin = if padded { pad(input, arena, &mut bump) } else { input.as_ptr() };
-    if begin.is_null() {
-        return Err(error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new()));
-    }
-    let end = begin.wrapping_add(input.len());
-    let room = arena.room(bump);
-    let mut ctx = DecodeCtx::new(arena, begin, end, padded, limits);
-    ctx.bump = bump;
-    let root = match message {
-        Some(message) => message.as_ptr(),
-        None => super::cell::new_message(program, begin, &mut ctx),
+    let placed = match message {
+        None if padded => place(input, program.size as usize, &mut bump),
+        _ => None,
     };
+    let (mut ctx, room);
+    let (begin, root) = match placed {
+        Some((begin, root)) => {
+            ctx = DecodeCtx::new(arena, begin, begin.wrapping_add(input.len()), padded, limits);
+            ctx.bump = bump;
+            room = arena.room(Bump { at: root, end: bump.end });
+            (begin, root)
+        }
+        None => {
+            let begin = if padded { pad(input, arena, &mut bump) } else { input.as_ptr() };
+            if begin.is_null() {
+                return Err(error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new()));
+            }
+            ctx = DecodeCtx::new(arena, begin, begin.wrapping_add(input.len()), padded, limits);
+            ctx.bump = bump;
+            room = arena.room(bump);
+            let root = match message {
+                Some(message) => message.as_ptr(),
+                None => super::cell::new_message(program, begin, &mut ctx),
+            };
+            (begin, root)
+        }
+    };
+    let end = begin.wrapping_add(input.len());
     let compiled = frame.is_some();
     let behind = match (root.is_null(), frame) {
         (true, _) => std::ptr::null(),
@@ -142,9 +159,9 @@ where
     // SAFETY: the arena's own value, moved forward by multiples of eight; the context gives out no more. Read in halves, as it
     // was written: one wide load would wait until both writes have left the store buffer.
     unsafe { arena.set_bump(Bump { at: (&raw const ctx.bump.at).read_volatile(), end: ctx.bump.end }) };
-    count(arena, INTERPRETED_CALLS, u64::from(!compiled) + ctx.interpreted_calls);
-    if compiled {
-        count(arena, COMPILED_CALLS, 1);
+    count(arena, if compiled { COMPILED_CALLS } else { INTERPRETED_CALLS }, 1);
+    if ctx.interpreted_calls | ctx.finished_bytes != 0 {
+        count(arena, INTERPRETED_CALLS, ctx.interpreted_calls);
         count(arena, FINISHED_BYTES, ctx.finished_bytes);
     }
     if behind != end {
@@ -152,7 +169,7 @@ where
             compiled_failure(program, &mut ctx, room, limits, padded)
         } else {
             let (kind, at) = recorded(behind, &ctx);
-            error(program, kind, offset(at, &ctx), std::mem::take(&mut ctx.path))
+            error(program, kind, offset(at, &ctx), ctx.take_path())
         });
     }
     if (ctx.maybe_missing != 0 || message.is_some())
@@ -217,7 +234,7 @@ fn compiled_failure(
 ) -> DecodeError {
     // SAFETY: the arena outlives the decode.
     let arena = unsafe { &*ctx.arena };
-    let full = match ctx.error {
+    let full = match ctx.error() {
         Some((DecodeErrorKind::MemoryLimit, at)) => Some(at),
         _ => None,
     };
@@ -236,7 +253,7 @@ fn compiled_failure(
     };
     if behind != ctx.end {
         let (kind, at) = recorded(behind, &again);
-        return error(program, kind, offset(at, ctx), std::mem::take(&mut again.path));
+        return error(program, kind, offset(at, ctx), again.take_path());
     }
     if let Some(at) = full {
         return error(program, DecodeErrorKind::MemoryLimit, offset(at, ctx), Vec::new());
@@ -247,7 +264,7 @@ fn compiled_failure(
 
 /// What a frame recorded that ended at `behind`, which is not its limit.
 fn recorded(behind: *const u8, ctx: &DecodeCtx) -> (DecodeErrorKind, *const u8) {
-    match ctx.error {
+    match ctx.error() {
         Some(error) if behind.addr() & CLOSED_BY_GROUP == 0 => error,
         _ => (DecodeErrorKind::UnmatchedEndGroup, ctx.end_group_at),
     }

@@ -78,7 +78,7 @@ pub unsafe fn decode_field(
                 _ => return other(program, tag, start, p, limit, msg, ctx),
             };
             if end.is_null() {
-                ctx.path.push(op.key);
+                ctx.note_field(op.key);
             }
             return end;
         }

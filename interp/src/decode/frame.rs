@@ -318,7 +318,7 @@ unsafe fn at_limit(
 /// Notes the field that an error lies in.
 #[cold]
 fn null_at(op: &DecodeOp, ctx: &mut DecodeCtx) -> *const u8 {
-    ctx.path.push(op.key);
+    ctx.note_field(op.key);
     std::ptr::null()
 }
 

@@ -15,6 +15,7 @@ mod frame;
 mod map;
 mod message_set;
 mod packed;
+mod place;
 mod read;
 mod required;
 mod unknown;
