@@ -10,9 +10,9 @@ use protojit_core::memory::alloc::Alloc;
 use protojit_core::memory::list;
 use protojit_core::memory::map::{self, EntryLayout, MapKey, MapTable};
 use protojit_core::memory::slots::{ListSlot, StrSlot};
-use protojit_core::program::{DecodeProgram, EncodeProgram};
-use protojit_core::wire::{self, WireType};
-use protojit_interp::decode::{DecodeCtx, decode_field, decode_frame, decode_next};
+use protojit_core::program::{DecodeOp, DecodeProgram, EncodeProgram};
+use protojit_core::wire;
+use protojit_interp::decode::{DecodeCtx, decode_frame, decode_packed, decode_unknown};
 use protojit_interp::encode::{EncodeCtx, encode_field, encode_frame, unknown_fields};
 
 /// The rest of a frame, from `p` on, by the interpreter. Also called where `p` has passed the limit.
@@ -75,18 +75,8 @@ pub unsafe extern "C" fn step(
     // SAFETY: the caller's promise.
     let (ctx, program) = unsafe { (&mut *ctx, &*program) };
     ctx.depth = depth as u32;
-    let mut p = p;
-    loop {
-        // SAFETY: the caller's promise; `p` is at a tag.
-        p = unsafe { decode_next(program, p, limit, message, ctx) };
-        // Below `safe` a byte can be read. Only tags of one byte are looked at: others are rare enough.
-        let below = p.addr() as isize > 0 && p < limit && p < ctx.safe;
-        // SAFETY: as just said.
-        let tag = if below { u32::from(unsafe { p.read() }) } else { return p };
-        if !(8..0x80).contains(&tag) || program.op(tag >> 3).is_some() {
-            return p;
-        }
-    }
+    // SAFETY: the caller's promise; `p` is at a tag.
+    unsafe { decode_unknown(program, p, limit, message, ctx) }
 }
 
 /// [`step`], behind a stub.
@@ -108,21 +98,19 @@ pub unsafe extern "C" fn step_saving(
 /// A packed field from behind its tag on. Gives the position behind it, or null.
 ///
 /// # Safety
-/// As [`finish`]; `op` is a position in the program's operations.
+/// As [`finish`]; `op` is one of the program's operations, a list of numbers.
 pub unsafe extern "C" fn packed(
     ctx: *mut DecodeCtx,
     program: *const DecodeProgram,
-    op: u64,
+    op: *const DecodeOp,
     p: *const u8,
     limit: *const u8,
     message: *mut u8,
 ) -> *const u8 {
     // SAFETY: the caller's promise.
     let (ctx, program) = unsafe { (&mut *ctx, &*program) };
-    let op = &program.ops[op as usize];
-    let tag = wire::tag(op.number, WireType::Len);
     // SAFETY: the caller's promise; `p` is behind the tag.
-    unsafe { decode_field(program, Some(op), tag, p, p, limit, message, ctx) }
+    unsafe { decode_packed(program, &*op, p, limit, message, ctx) }
 }
 
 /// Makes room for one more element. Answers the list, or null.

@@ -1,14 +1,14 @@
 //! Maps: entries in insertion order, and an index over them.
 //!
 //! Entries lie next to each other as `{key, value}`. Up to [`SMALL`] of them are searched in line; beyond
-//! that an open-addressing table of entry numbers is kept, at most half full, over hashes seeded per
-//! process (hash flooding). A repeated key keeps its place and takes the last value.
+//! that an open-addressing table of hashes and entry numbers is kept, at most half full. Hashes are seeded per process (hash
+//! flooding), and computed once: a growing table moves them. A repeated key keeps its place and takes the last value.
 
 use std::ptr;
 use std::sync::OnceLock;
 
 use foldhash::fast::RandomState;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 
 use super::ArenaFull;
 use super::alloc::Alloc;
@@ -18,7 +18,16 @@ use super::slots::{Storage, StrSlot};
 pub const SMALL: u32 = 8;
 
 const FIRST_ENTRIES: u32 = 4;
-const EMPTY: u32 = u32::MAX;
+/// A cell of the index that holds no entry. The number of an entry is smaller.
+const EMPTY: Cell = Cell { hash: u32::MAX, number: u32::MAX };
+
+/// A cell of the index.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+struct Cell {
+    hash: u32,
+    number: u32,
+}
 
 /// A map, in the arena. The cell in the message is a pointer to it, null while the map is empty.
 #[derive(Debug)]
@@ -31,7 +40,7 @@ pub struct MapTable {
     /// Entries that fit.
     pub cap: u32,
     /// The index, null while there are at most [`SMALL`] entries.
-    index: *mut u32,
+    index: *mut Cell,
     index_mask: u32,
     reserved: u32,
 }
@@ -72,10 +81,12 @@ fn hasher() -> &'static RandomState {
 }
 
 fn hash(key: MapKey<'_>) -> u32 {
-    let hash = match key {
-        MapKey::Bits(bits) => hasher().hash_one(bits),
-        MapKey::Str(bytes) => hasher().hash_one(bytes),
-    };
+    let mut hasher = hasher().build_hasher();
+    match key {
+        MapKey::Bits(bits) => hasher.write_u64(bits),
+        MapKey::Str(bytes) => hasher.write(bytes),
+    }
+    let hash = hasher.finish();
     (hash ^ hash >> 32) as u32
 }
 
@@ -122,53 +133,89 @@ impl MapTable {
             }
             return ptr::null_mut();
         }
-        let mut at = hash(key) & self.index_mask;
+        // SAFETY: there is an index; the rest as promised to this function.
+        unsafe { self.probe(layout, key, hash(key)).1 }
+    }
+
+    /// The cell of the index that `key`, with this hash, has or would get, and its entry, null where there is none.
+    ///
+    /// # Safety
+    /// As [`MapTable::find`]; there is an index.
+    #[inline]
+    unsafe fn probe(&self, layout: &EntryLayout, key: MapKey<'_>, hash: u32) -> (u32, *mut u8) {
+        let mut at = hash & self.index_mask;
         loop {
             // SAFETY: the index has `index_mask + 1` cells, at least half of them `EMPTY`, so that the
-            // search ends; all others are entry numbers below `len`.
+            // search ends; all others hold entry numbers below `len`.
             unsafe {
-                let number = self.index.add(at as usize).read();
-                if number == EMPTY {
-                    return ptr::null_mut();
+                let cell = self.index.add(at as usize).read();
+                if cell.number == EMPTY.number {
+                    return (at, ptr::null_mut());
                 }
-                let entry = self.entries.add(number as usize * stride);
-                if same(key_of(entry, layout), key) {
-                    return entry;
+                let entry = self.entries.add(cell.number as usize * layout.stride as usize);
+                if cell.hash == hash && same(key_of(entry, layout), key) {
+                    return (at, entry);
                 }
             }
             at = (at + 1) & self.index_mask;
         }
     }
 
-    unsafe fn index_entry(&mut self, layout: &EntryLayout, number: u32) {
-        // SAFETY: `number` is below `len`; the index has free cells (`rebuild` keeps it half empty).
+    /// Puts an entry that it does not hold into the index.
+    ///
+    /// # Safety
+    /// The index has free cells ([`MapTable::rebuild`] keeps it half empty); `cell.number` is below `len`.
+    #[inline]
+    unsafe fn index_entry(&mut self, cell: Cell) {
+        let mut at = cell.hash & self.index_mask;
+        // SAFETY: as promised to this function.
         unsafe {
-            let entry = self.entries.add(number as usize * layout.stride as usize);
-            let mut at = hash(key_of(entry, layout)) & self.index_mask;
-            while self.index.add(at as usize).read() != EMPTY {
+            while self.index.add(at as usize).read().number != EMPTY.number {
                 at = (at + 1) & self.index_mask;
             }
-            self.index.add(at as usize).write(number);
+            self.index.add(at as usize).write(cell);
         }
     }
 
-    /// Builds the index anew for `cap` entries.
-    unsafe fn rebuild(&mut self, layout: &EntryLayout, from: &mut impl Alloc) -> Result<(), ArenaFull> {
-        let cells = (self.cap as usize * 2).next_power_of_two();
-        let index = if self.index_mask as usize + 1 == cells && !self.index.is_null() {
-            self.index
-        } else {
-            from.alloc(cells * 4)?.cast::<u32>()
-        };
-        // SAFETY: fresh or own memory of `cells` cells; `EMPTY` is all ones.
-        unsafe { index.cast::<u8>().write_bytes(0xff, cells * 4) };
-        self.index = index;
-        self.index_mask = (cells - 1) as u32;
+    /// Fills the empty index with all entries, hashing their keys.
+    unsafe fn index_all(&mut self, layout: &EntryLayout) {
         for number in 0..self.len {
-            // SAFETY: below `len`, and the index is at most half full.
-            unsafe { self.index_entry(layout, number) };
+            // SAFETY: a live table; `number` is below `len`, and the index at most half full.
+            unsafe {
+                let key = key_of(self.entries.add(number as usize * layout.stride as usize), layout);
+                self.index_entry(Cell { hash: hash(key), number });
+            }
+        }
+    }
+
+    /// Makes an index for `cap` entries.
+    unsafe fn rebuild(&mut self, cap: u32, layout: &EntryLayout, from: &mut impl Alloc) -> Result<(), ArenaFull> {
+        let cells = (cap as usize * 2).next_power_of_two();
+        let old = (self.index, self.index_mask);
+        self.index = from.alloc(cells * size_of::<Cell>())?.cast::<Cell>();
+        self.index_mask = (cells - 1) as u32;
+        // SAFETY: fresh memory of so many cells, and an old index of as many as its mask says.
+        unsafe {
+            self.empty_index();
+            if old.0.is_null() {
+                self.index_all(layout);
+            } else {
+                for at in 0..=old.1 as usize {
+                    let cell = old.0.add(at).read();
+                    if cell.number != EMPTY.number {
+                        self.index_entry(cell);
+                    }
+                }
+            }
         }
         Ok(())
+    }
+
+    /// # Safety
+    /// There is an index.
+    unsafe fn empty_index(&mut self) {
+        // SAFETY: so many cells belong to it; `EMPTY` is all ones.
+        unsafe { self.index.write_bytes(0xff, self.index_mask as usize + 1) };
     }
 }
 
@@ -202,11 +249,23 @@ pub unsafe fn entry(
     }
     // SAFETY: not null, hence a live table.
     let table = unsafe { &mut **cell };
+    let mut place = 0;
+    let mut hashed = 0;
     // SAFETY: as promised to this function.
-    let found = unsafe { table.find(layout, key) };
+    let found = unsafe {
+        if table.index.is_null() {
+            table.find(layout, key)
+        } else {
+            hashed = hash(key);
+            let (at, found) = table.probe(layout, key, hashed);
+            place = at;
+            found
+        }
+    };
     if !found.is_null() {
         return Ok((found, false));
     }
+    let mut moved = false;
     if table.len == table.cap {
         let cap = table.cap.checked_mul(2).filter(|&cap| cap <= 1 << 29).ok_or(full)?;
         let bytes = cap as usize * stride;
@@ -217,11 +276,13 @@ pub unsafe fn entry(
             unsafe { ptr::copy_nonoverlapping(table.entries, entries, old) };
             table.entries = entries;
         }
-        table.cap = cap;
         if cap > SMALL {
             // SAFETY: a live table with this layout.
-            unsafe { table.rebuild(layout, from)? };
+            unsafe { table.rebuild(cap, layout, from)? };
+            moved = true;
         }
+        // Last: where there was no memory for the index it must not fill up.
+        table.cap = cap;
     }
     // SAFETY: `len` is below `cap`, so the entry is this table's own memory.
     let entry = unsafe {
@@ -237,8 +298,15 @@ pub unsafe fn entry(
     };
     table.len += 1;
     if !table.index.is_null() {
-        // SAFETY: the new entry is below `len`.
-        unsafe { table.index_entry(layout, table.len - 1) };
+        let number = table.len - 1;
+        // SAFETY: the new entry is below `len`; `place` is a free cell of an index that did not move.
+        unsafe {
+            if moved {
+                table.index_entry(Cell { hash: hash(key), number });
+            } else {
+                table.index.add(place as usize).write(Cell { hash: hashed, number });
+            }
+        }
     }
     Ok((entry, true))
 }
@@ -264,11 +332,8 @@ pub unsafe fn remove(cell: &mut *mut MapTable, layout: &EntryLayout, key: MapKey
         ptr::copy(next, found, end as usize - next as usize);
         table.len -= 1;
         if !table.index.is_null() {
-            let cells = table.index_mask as usize + 1;
-            table.index.cast::<u8>().write_bytes(0xff, cells * 4);
-            for number in 0..table.len {
-                table.index_entry(layout, number);
-            }
+            table.empty_index();
+            table.index_all(layout);
         }
     }
     true

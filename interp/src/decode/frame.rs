@@ -19,6 +19,7 @@ use super::packed::{element, packed};
 use super::read::{
     Read, distance, is_beyond, is_utf8_wide, load32, tag_error, tag_wide, varint_error, varint_more, varint_wide,
 };
+use super::unknown::decode_unknown;
 use super::{CLOSED_BY_GROUP, DecodeCtx};
 use crate::presence::is_set;
 
@@ -103,7 +104,10 @@ unsafe fn fast(
                         op = &*here;
                     }
                     _ => {
-                        p = decode_field(program, found.map(|op| &*op), tag, start, p, limit, msg, ctx);
+                        p = match found {
+                            Some(op) => decode_field(program, Some(&*op), tag, start, p, limit, msg, ctx),
+                            None => decode_unknown(program, start, limit, msg, ctx),
+                        };
                         if is_end(p) {
                             return p;
                         }

@@ -27,4 +27,6 @@ pub use driver::{
 };
 pub use field::{decode_field, decode_next};
 pub use frame::{decode_frame, finish};
+pub use packed::decode_packed;
 pub use required::find_missing;
+pub use unknown::decode_unknown;

@@ -51,6 +51,27 @@ pub(super) unsafe fn element(
     }
 }
 
+/// A packed list of the operation's numbers; `p` is at its length. Returns what [`decode_field`](super::decode_field) returns. For
+/// compiled code.
+///
+/// # Safety
+/// As [`decode_field`](super::decode_field); `op` is a list of numbers.
+pub unsafe fn decode_packed(
+    program: &DecodeProgram,
+    op: &DecodeOp,
+    p: *const u8,
+    limit: *const u8,
+    msg: *mut u8,
+    ctx: &mut DecodeCtx,
+) -> *const u8 {
+    // SAFETY: as promised to this function.
+    let end = unsafe { packed(program, op, p, limit, msg, ctx) };
+    if end.is_null() {
+        ctx.note_field(op.key);
+    }
+    end
+}
+
 /// A packed list; `p` is at its length.
 ///
 /// # Safety
@@ -81,7 +102,7 @@ pub(super) unsafe fn packed(
             ValueKind::Fixed64 => fixed::<8>(cell, p, from, len, ctx),
             ValueKind::ClosedEnum => closed_enums(program, op, cell, from, end, msg, ctx),
             kind => {
-                let count = varints::count(from, len);
+                let count = varints::count(from, len, ctx.safe);
                 let width = kind.storage().size() as usize;
                 if end.sub(1).read() >= 0x80 {
                     return ctx.fail(DecodeErrorKind::Truncated, last_element(from, end));
@@ -153,7 +174,7 @@ unsafe fn closed_enums(
         if end.sub(1).read() >= 0x80 {
             return ctx.fail(DecodeErrorKind::Truncated, last_element(p, end));
         }
-        let count = varints::count(p, distance(p, end));
+        let count = varints::count(p, distance(p, end), ctx.safe);
         if list::reserve(&mut *cell, Storage::Bits32.size() as usize, count, ctx).is_err() {
             return ctx.fail(DecodeErrorKind::MemoryLimit, p);
         }

@@ -6,7 +6,71 @@ use protojit_core::program::DecodeProgram;
 use protojit_core::wire::{MAX_VARINT_LEN, WireType, tag as make_tag, write_varint};
 
 use super::DecodeCtx;
-use super::read::{distance, tag, tag_error, varint, varint_error};
+use super::field::decode_next;
+use super::read::{distance, is_beyond, tag, tag_error, tag_wide, varint, varint_error, varint_wide};
+
+/// One field, whatever it is, or all the fields from `p` on that the program does not know, which are kept as one run.
+///
+/// Returns what [`decode_next`] returns. For the slow exits of compiled code.
+///
+/// # Safety
+/// As [`decode_next`].
+pub unsafe fn decode_unknown(
+    program: &DecodeProgram,
+    p: *const u8,
+    limit: *const u8,
+    msg: *mut u8,
+    ctx: &mut DecodeCtx,
+) -> *const u8 {
+    // SAFETY: as promised to this function.
+    unsafe {
+        let behind = if program.message_set { p } else { skip_run(program, p, limit, ctx) };
+        if behind == p {
+            return decode_next(program, p, limit, msg, ctx);
+        }
+        if keep_run(program, p, behind, msg, ctx) { behind } else { std::ptr::null() }
+    }
+}
+
+/// The end of the run of plain unknown fields (no groups) that begins at `p`, each of them whole and counted. Ends early, perhaps
+/// at `p`, where a field is anything else, or needs a closer look.
+///
+/// # Safety
+/// As [`decode_next`].
+#[inline]
+unsafe fn skip_run(program: &DecodeProgram, mut p: *const u8, limit: *const u8, ctx: &mut DecodeCtx) -> *const u8 {
+    let safe = limit.min(ctx.safe);
+    // SAFETY: as promised to this function; below `safe` SLACK bytes are readable.
+    unsafe {
+        while p < safe {
+            let (tag, behind) = tag_wide(p);
+            if behind.is_null() || tag < 8 || program.op(tag >> 3).is_some() {
+                break;
+            }
+            let end = match tag & 7 {
+                VARINT => varint_wide(behind).1,
+                LEN => {
+                    let (len, from) = varint_wide(behind);
+                    let fits = !from.is_null() && from <= limit && len <= distance(from, limit) as u64;
+                    if fits { from.add(len as usize) } else { std::ptr::null() }
+                }
+                FIXED64 => behind.add(8),
+                FIXED32 => behind.add(4),
+                _ => break,
+            };
+            if is_beyond(end, limit) || (program.options.keep_unknown && !count(distance(p, end), ctx)) {
+                break;
+            }
+            p = end;
+        }
+    }
+    p
+}
+
+const VARINT: u32 = WireType::Varint as u32;
+const LEN: u32 = WireType::Len as u32;
+const FIXED64: u32 = WireType::Fixed64 as u32;
+const FIXED32: u32 = WireType::Fixed32 as u32;
 
 /// Skips the field whose tag `tag` was read at `start` and keeps its bytes. Gives the position behind it, or null.
 ///
@@ -48,10 +112,23 @@ pub(super) unsafe fn keep(
         ctx.fail(DecodeErrorKind::UnknownFieldLimit, start);
         return false;
     }
-    let Some(layout) = program.layout.get() else { return true };
-    // SAFETY: the caller's promise.
+    // SAFETY: as promised to this function.
+    unsafe { keep_run(program, start, end, msg, ctx) }
+}
+
+/// As [`keep`], for fields that were counted.
+unsafe fn keep_run(
+    program: &DecodeProgram,
+    start: *const u8,
+    end: *const u8,
+    msg: *mut u8,
+    ctx: &mut DecodeCtx,
+) -> bool {
+    let Some(layout) = program.layout.get().filter(|_| program.options.keep_unknown) else { return true };
+    // SAFETY: as promised to `keep`.
     let kept = unsafe {
-        parts::unknown_mut(msg, layout, ctx).and_then(|runs| unknown::push_run(&mut *runs, start, bytes, ctx))
+        parts::unknown_mut(msg, layout, ctx)
+            .and_then(|runs| unknown::push_run(&mut *runs, start, distance(start, end), ctx))
     };
     full(kept, start, ctx)
 }

@@ -78,8 +78,9 @@ fn in_place(program: &DecodeRef, bytes: &[u8], steps: usize) -> Outcome {
             return Ok(tree(program.shape(), root));
         }
         let (kind, at) = ctx.error().unwrap_or((DecodeErrorKind::UnmatchedEndGroup, ctx.end_group_at));
-        ctx.path.reverse();
-        let path = FieldPath::new(program.schema.clone(), program.message, ctx.path);
+        let mut path = ctx.take_path();
+        path.reverse();
+        let path = FieldPath::new(program.schema.clone(), program.message, path);
         Err((kind, at.addr() - bytes.as_ptr().addr(), path))
     }
 }

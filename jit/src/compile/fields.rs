@@ -56,20 +56,20 @@ impl Frame<'_, '_> {
                     // Items are groups of their own; the interpreter reads them.
                     self.jump(self.s.blocks.step, &[start]);
                 } else {
-                    self.emit_handler(at as u32, op, tag == unpacked, start);
+                    self.emit_handler(op, tag == unpacked, start);
                 }
             }
         }
     }
 
-    fn emit_handler(&mut self, at: u32, op: &DecodeOp, unpacked: bool, start: Value) {
+    fn emit_handler(&mut self, op: &DecodeOp, unpacked: bool, start: Value) {
         match op.cardinality {
             Cardinality::Map => self.emit_map(op, start),
             Cardinality::List if op.kind.is_packable() && !unpacked => {
                 let (ctx, program) = (self.ctx(), self.program_address());
-                let number = self.constant(at.into());
+                let operation = self.constant(std::ptr::from_ref(op) as i64);
                 let p = self.add(start, op.tag_len.into());
-                let arguments = [ctx, program, number, p, self.s.limit, self.s.message];
+                let arguments = [ctx, program, operation, p, self.s.limit, self.s.message];
                 let behind = self.call_helper(helpers::packed as *const u8, &arguments);
                 let failed = self.is_zero(behind);
                 self.fail_if(failed);

@@ -10,7 +10,9 @@ use crate::stubs::Saving;
 const CONTINUATION: i64 = 0x8080_8080_8080_8080_u64 as i64;
 
 impl Frame<'_, '_> {
-    /// A varint `skip` bytes behind `p`: its 64 bits, and the position behind it. One byte first, then eight at once.
+    /// A varint `skip` bytes behind `p`: its 64 bits, and the position behind it. Lengths up to three have branches of their
+    /// own: the position behind is then what the branch predictor expects, which is mostly right, since the values of a field are
+    /// mostly alike, and not a result that the next field waits for. Longer ones are read eight bytes at once.
     pub fn varint(&mut self, p: Value, skip: i32) -> (Value, Value) {
         let done = self.block(&[types::I64, types::I64]);
         let longer = self.cold_block(&[]);
@@ -19,6 +21,28 @@ impl Frame<'_, '_> {
         let short = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, first, 0x80);
         self.branch(short, (done, &[first, behind]), (longer, &[]));
         self.b.switch_to_block(longer);
+        let (two, not_two) = (self.cold_block(&[]), self.cold_block(&[]));
+        let (three, more) = (self.cold_block(&[]), self.cold_block(&[]));
+        let word = self.load(types::I64, p, skip);
+        let low = self.b.ins().band_imm_u(word, 0x7f);
+        let second = self.b.ins().ushr_imm_u(word, 1);
+        let second = self.b.ins().band_imm_u(second, 0x3f80);
+        let value = self.b.ins().bor(low, second);
+        let continued = self.b.ins().band_imm_u(word, 0x8000);
+        self.branch(continued, (not_two, &[]), (two, &[]));
+        self.b.switch_to_block(two);
+        let behind = self.add(p, i64::from(skip) + 2);
+        self.jump(done, &[value, behind]);
+        self.b.switch_to_block(not_two);
+        let continued = self.b.ins().band_imm_u(word, 0x80_0000);
+        self.branch(continued, (more, &[]), (three, &[]));
+        self.b.switch_to_block(three);
+        let third = self.b.ins().ushr_imm_u(word, 2);
+        let third = self.b.ins().band_imm_u(third, 0x1f_c000);
+        let value = self.b.ins().bor(value, third);
+        let behind = self.add(p, i64::from(skip) + 3);
+        self.jump(done, &[value, behind]);
+        self.b.switch_to_block(more);
         let (value, behind) = self.swar_varint(p, skip);
         self.jump(done, &[value, behind]);
         let [value, behind] = self.switch_to(done);
