@@ -16,7 +16,7 @@ use crate::bytes::copy;
 
 /// Inputs of at most so many bytes are copied into the arena also where they could be borrowed: behind the copy lies padding, so
 /// that the fast loop reaches to its end, which is worth more than the copy costs.
-pub const SMALL_INPUT: usize = 1024;
+pub const SMALL_INPUT: usize = 512;
 
 /// The arena's counter of decodes by compiled code.
 pub const COMPILED_CALLS: usize = 0;

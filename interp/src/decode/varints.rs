@@ -18,7 +18,8 @@ const _: () = assert!(BLOCK <= super::SLACK);
 pub(super) unsafe fn count(p: *const u8, len: usize, safe: *const u8) -> usize {
     if len <= BLOCK && p < safe {
         // SAFETY: below `safe` a block is readable.
-        return (unsafe { stops(p) } << (BLOCK - len)).count_ones() as usize;
+        let stops = unsafe { stops_of(p, len) };
+        return (stops << (BLOCK - len)).count_ones() as usize;
     }
     // SAFETY: the caller's promise.
     let bytes = unsafe { std::slice::from_raw_parts(p, len) };
@@ -72,7 +73,7 @@ unsafe fn blocks<T: Copy>(
     unsafe {
         while p < end && (end <= safe || distance(p, safe) >= BLOCK) {
             let left = distance(p, end);
-            let mut stops = stops(p);
+            let mut stops = stops_of(p, left);
             if left < BLOCK {
                 stops &= (1 << left) - 1;
             }
@@ -114,30 +115,46 @@ unsafe fn blocks<T: Copy>(
     std::ptr::null()
 }
 
-/// Which of 64 bytes end a varint, the first in the lowest bit.
-#[cfg(all(target_arch = "x86_64", not(miri)))]
+/// Which of 64 bytes end a varint, the first in the lowest bit; of the last bytes only as many as `len` needs are looked at. Short
+/// inputs were just stored: a load of bytes that nobody needs would wait for more than one of those stores.
 #[inline(always)]
-unsafe fn stops(p: *const u8) -> u64 {
-    use std::arch::x86_64::{_mm_loadu_si128, _mm_movemask_epi8};
-    let mut high = 0;
-    for at in 0..4 {
-        // SAFETY: 64 bytes are readable; SSE2 is part of x86-64.
-        let part = unsafe { _mm_movemask_epi8(_mm_loadu_si128(p.add(16 * at).cast())) };
-        high |= u64::from(part as u32) << (16 * at);
+unsafe fn stops_of(p: *const u8, len: usize) -> u64 {
+    // SAFETY: 64 bytes are readable.
+    unsafe {
+        if len <= 16 { u64::from(stops_of_16(p)) } else { stops(p) }
     }
-    !high
 }
 
 /// Which of 64 bytes end a varint, the first in the lowest bit.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
 #[inline(always)]
 unsafe fn stops(p: *const u8) -> u64 {
     let mut stops = 0;
-    for at in 0..8 {
+    for at in 0..4 {
         // SAFETY: 64 bytes are readable.
+        stops |= u64::from(unsafe { stops_of_16(p.add(16 * at)) }) << (16 * at);
+    }
+    stops
+}
+
+/// Which of 16 bytes end a varint, the first in the lowest bit.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn stops_of_16(p: *const u8) -> u16 {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_movemask_epi8};
+    // SAFETY: 16 bytes are readable; SSE2 is part of x86-64.
+    !(unsafe { _mm_movemask_epi8(_mm_loadu_si128(p.cast())) } as u16)
+}
+
+/// Which of 16 bytes end a varint, the first in the lowest bit.
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+unsafe fn stops_of_16(p: *const u8) -> u16 {
+    let mut stops = 0;
+    for at in 0..2 {
+        // SAFETY: 16 bytes are readable.
         let word = !unsafe { load64(p.add(8 * at)) } & HIGH_BITS;
         // Moves the lowest bit of each byte to the top byte, the first to its lowest bit.
-        stops |= ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * at);
+        stops |= ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (8 * at)) as u16;
     }
     stops
 }
