@@ -206,6 +206,7 @@ impl MessageType {
             let entry = program.entry.load(Ordering::Acquire);
             let frame = |_: &DecodeProgram, p, limit, message, ctx: &mut decode::DecodeCtx| {
                 let depth = u64::from(ctx.depth);
+                ctx.thunk = thunk as *const ();
                 // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a
                 // valid frame.
                 unsafe { thunk(p, limit, message, depth, ctx, entry) }

@@ -4,7 +4,9 @@
 //! register-saving stubs answer through the context (`answer`, `answer_value`), the others by their return value.
 
 use std::ptr;
+use std::sync::atomic::Ordering;
 
+use crate::stubs::EntryThunk;
 use protojit_core::error::DecodeErrorKind;
 use protojit_core::memory::alloc::Alloc;
 use protojit_core::memory::list;
@@ -15,7 +17,8 @@ use protojit_core::wire;
 use protojit_interp::decode::{DecodeCtx, decode_frame, decode_packed, decode_unknown};
 use protojit_interp::encode::{EncodeCtx, encode_field, encode_frame, unknown_fields};
 
-/// The rest of a frame, from `p` on, by the interpreter. Also called where `p` has passed the limit.
+/// The rest of a frame, from `p` on, where not enough bytes follow to be read without care: by the same code in a copy of these
+/// bytes, or else by the interpreter. Also called where `p` has passed the limit.
 ///
 /// # Safety
 /// Called by compiled code: all pointers belong to the running decode.
@@ -27,10 +30,24 @@ pub unsafe extern "C" fn finish(
     message: *mut u8,
     depth: u64,
 ) -> *const u8 {
+    let raw = ctx;
     // SAFETY: the caller's promise.
     let (ctx, program) = unsafe { (&mut *ctx, &*program) };
     if p > limit {
         return ctx.fail(DecodeErrorKind::Truncated, p);
+    }
+    // SAFETY: the caller's promise: `p` is at or behind the context's `safe`, or was moved before.
+    if !ctx.thunk.is_null()
+        && let Some(moved) = unsafe { ctx.move_to_tail(p, limit) }
+    {
+        let entry = program.entry.load(Ordering::Acquire);
+        // SAFETY: `thunk` is the entry thunk of the runtime whose code is running. The caller is the compiled code of this
+        // program, which is what its entry slot holds as long as it runs.
+        let behind = unsafe {
+            let thunk = std::mem::transmute::<*const (), EntryThunk>(ctx.thunk);
+            thunk(moved.p, moved.limit, message, depth, raw, entry)
+        };
+        return moved.back(behind);
     }
     ctx.depth = depth as u32;
     ctx.finished_bytes += (limit as usize - p as usize) as u64;

@@ -35,6 +35,14 @@ pub struct DecodeCtx {
     pub answer: *const u8,
     /// The number that goes with `answer`.
     pub answer_value: u64,
+    /// The way into compiled code, for helpers that go back to it; null in the interpreter.
+    pub thunk: *const (),
+    /// The copy of the input's last bytes with padding behind, null while there is none. See [`super::tail`].
+    pub(super) tail: *const u8,
+    /// Where the copied bytes begin in the input.
+    pub(super) tail_from: *const u8,
+    /// There was no memory for the copy: it is not tried again.
+    pub(super) tail_refused: bool,
     /// The first byte of the input (of the padded copy where there is one).
     pub begin: *const u8,
     /// The end of the input.
@@ -76,6 +84,10 @@ impl DecodeCtx {
             unknown_bytes_left: limits.max_unknown_bytes,
             answer: std::ptr::null(),
             answer_value: 0,
+            thunk: std::ptr::null(),
+            tail: std::ptr::null(),
+            tail_from: std::ptr::null(),
+            tail_refused: false,
             begin,
             end,
             arena,
@@ -89,6 +101,7 @@ impl DecodeCtx {
     /// Records an error, unless there is one already.
     #[cold]
     pub fn fail(&mut self, kind: DecodeErrorKind, at: *const u8) -> *const u8 {
+        let at = self.in_input(at);
         self.failure.get_or_insert_default().error.get_or_insert((kind, at));
         std::ptr::null()
     }

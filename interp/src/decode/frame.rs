@@ -46,9 +46,16 @@ pub unsafe fn decode_frame(
     unsafe {
         let mut p = p;
         if program.first != u32::MAX {
-            p = fast(program, p, limit, msg, ctx);
-            if is_end(p) {
-                return p;
+            if !ctx.is_before_tail(p) {
+                p = fast(program, p, limit, msg, ctx);
+                if is_end(p) {
+                    return p;
+                }
+            }
+            if p < limit
+                && let Some(moved) = ctx.move_to_tail(p, limit)
+            {
+                return moved.back(decode_frame(program, moved.p, moved.limit, msg, ctx));
             }
         }
         while p < limit {
@@ -485,7 +492,7 @@ pub(super) unsafe fn close(
         return ctx.fail(DecodeErrorKind::InvalidTag, start);
     }
     ctx.end_group = tag >> 3;
-    ctx.end_group_at = start;
+    ctx.end_group_at = ctx.in_input(start);
     // SAFETY: the caller's promise.
     unsafe { finish(program, msg, ctx) };
     behind.map_addr(|at| at | CLOSED_BY_GROUP)

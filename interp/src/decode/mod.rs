@@ -18,6 +18,7 @@ mod packed;
 mod place;
 mod read;
 mod required;
+pub mod tail;
 mod unknown;
 mod varints;
 

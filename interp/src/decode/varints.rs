@@ -120,9 +120,7 @@ unsafe fn blocks<T: Copy>(
 #[inline(always)]
 unsafe fn stops_of(p: *const u8, len: usize) -> u64 {
     // SAFETY: 64 bytes are readable.
-    unsafe {
-        if len <= 16 { u64::from(stops_of_16(p)) } else { stops(p) }
-    }
+    unsafe { if len <= 16 { u64::from(stops_of_16(p)) } else { stops(p) } }
 }
 
 /// Which of 64 bytes end a varint, the first in the lowest bit.
