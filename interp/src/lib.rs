@@ -6,4 +6,5 @@
 mod bytes;
 pub mod decode;
 pub mod encode;
+mod host;
 pub mod presence;

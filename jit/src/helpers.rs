@@ -12,7 +12,7 @@ use protojit_core::memory::alloc::Alloc;
 use protojit_core::memory::list;
 use protojit_core::memory::map::{self, EntryLayout, MapKey, MapTable};
 use protojit_core::memory::slots::{ListSlot, StrSlot};
-use protojit_core::program::{DecodeOp, DecodeProgram, EncodeProgram};
+use protojit_core::program::{DecodeOp, DecodeProgram, EncodeOp, EncodeProgram};
 use protojit_core::wire;
 use protojit_interp::decode::{DecodeCtx, decode_frame, decode_packed, decode_unknown};
 use protojit_interp::encode::{EncodeCtx, encode_field, encode_frame, unknown_fields};
@@ -274,6 +274,20 @@ pub unsafe extern "C" fn encode_one(
     ctx.depth = depth as u32;
     // SAFETY: the caller's promise.
     unsafe { encode_field(program, &program.ops[op as usize], message, at, ctx) }
+}
+
+/// A packed list that is not empty. Gives the new position, or null.
+///
+/// # Safety
+/// As [`interpret_encode`]; `op` is one of the program's operations, and `list` its cell.
+pub unsafe extern "C" fn encode_packed(
+    ctx: *mut EncodeCtx,
+    op: *const EncodeOp,
+    list: *const ListSlot,
+    at: *mut u8,
+) -> *mut u8 {
+    // SAFETY: the caller's promise.
+    unsafe { protojit_interp::encode::encode_packed(&*op, list.read(), at, &mut *ctx) }
 }
 
 /// Makes room. Answers the new position, or null.

@@ -19,7 +19,7 @@ pub struct DecodeCtx {
     /// Free arena memory.
     pub bump: Bump,
     /// From here on loads must be careful: at least [`SLACK`] bytes can be read behind every earlier position.
-    /// The end of the input where padding follows it.
+    /// The end of the input where padding follows it. Once the last bytes were copied ([`super::tail`]) it is about that copy.
     pub safe: *const u8,
     /// Levels of nesting that are left.
     pub depth: u32,

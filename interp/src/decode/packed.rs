@@ -102,7 +102,8 @@ pub(super) unsafe fn packed(
             ValueKind::Fixed64 => fixed::<8>(cell, p, from, len, ctx),
             ValueKind::ClosedEnum => closed_enums(program, op, cell, from, end, msg, ctx),
             kind => {
-                let count = varints::count(from, len, ctx.safe);
+                let safe = ctx.safe_from(from);
+                let count = varints::count(from, len, safe);
                 let width = kind.storage().size() as usize;
                 if end.sub(1).read() >= 0x80 {
                     return ctx.fail(DecodeErrorKind::Truncated, last_element(from, end));
@@ -112,17 +113,15 @@ pub(super) unsafe fn packed(
                 }
                 let to = (*cell).ptr.add((*cell).len as usize * width);
                 let failed = match kind {
-                    ValueKind::Bool => {
-                        varints::decode::<u8>(from, end, count, to, ctx.safe, |value| u8::from(value != 0))
-                    }
-                    ValueKind::Sint32 => varints::decode::<u32>(from, end, count, to.cast(), ctx.safe, |v| {
+                    ValueKind::Bool => varints::decode::<u8>(from, end, count, to, safe, |value| u8::from(value != 0)),
+                    ValueKind::Sint32 => varints::decode::<u32>(from, end, count, to.cast(), safe, |v| {
                         to_bits(ValueKind::Sint32, v) as u32
                     }),
-                    ValueKind::Int64 => varints::decode::<u64>(from, end, count, to.cast(), ctx.safe, |value| value),
+                    ValueKind::Int64 => varints::decode::<u64>(from, end, count, to.cast(), safe, |value| value),
                     ValueKind::Sint64 => {
-                        varints::decode::<u64>(from, end, count, to.cast(), ctx.safe, |v| to_bits(ValueKind::Sint64, v))
+                        varints::decode::<u64>(from, end, count, to.cast(), safe, |v| to_bits(ValueKind::Sint64, v))
                     }
-                    _ => varints::decode::<u32>(from, end, count, to.cast(), ctx.safe, |value| value as u32),
+                    _ => varints::decode::<u32>(from, end, count, to.cast(), safe, |value| value as u32),
                 };
                 if !failed.is_null() {
                     return ctx.fail(varint_error(failed, end), failed);
@@ -174,7 +173,7 @@ unsafe fn closed_enums(
         if end.sub(1).read() >= 0x80 {
             return ctx.fail(DecodeErrorKind::Truncated, last_element(p, end));
         }
-        let count = varints::count(p, distance(p, end), ctx.safe);
+        let count = varints::count(p, distance(p, end), ctx.safe_from(p));
         if list::reserve(&mut *cell, Storage::Bits32.size() as usize, count, ctx).is_err() {
             return ctx.fail(DecodeErrorKind::MemoryLimit, p);
         }

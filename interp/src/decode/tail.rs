@@ -58,6 +58,10 @@ impl DecodeCtx {
             self.tail_from = p;
             self.safe = at.wrapping_add(len);
         }
+        // Only what was copied; nothing goes back before that point, so this is never met.
+        if p.addr().wrapping_sub(self.tail_from.addr()) > SLACK {
+            return None;
+        }
         let moved = |at: *const u8| self.tail.wrapping_add(at.addr().wrapping_sub(self.tail_from.addr()));
         Some(Moved { p: moved(p), limit: moved(limit), from: p })
     }
@@ -66,6 +70,12 @@ impl DecodeCtx {
     #[inline(always)]
     pub(super) fn is_before_tail(&self, p: *const u8) -> bool {
         !self.tail.is_null() && p.addr().wrapping_sub(self.tail.addr()) > SLACK
+    }
+
+    /// From where on loads at `p` and behind must be careful, whichever of the two `p` lies in.
+    #[inline(always)]
+    pub(super) fn safe_from(&self, p: *const u8) -> *const u8 {
+        if self.is_before_tail(p) { p } else { self.safe }
     }
 
     /// The position in the input for one that may be in the copy.

@@ -39,7 +39,7 @@ pub unsafe fn decode_unknown(
 /// As [`decode_next`].
 #[inline]
 unsafe fn skip_run(program: &DecodeProgram, mut p: *const u8, limit: *const u8, ctx: &mut DecodeCtx) -> *const u8 {
-    let safe = limit.min(ctx.safe);
+    let safe = limit.min(ctx.safe_from(p));
     // SAFETY: as promised to this function; below `safe` SLACK bytes are readable.
     unsafe {
         while p < safe {

@@ -51,7 +51,7 @@ pub(super) unsafe fn decode<T: Copy>(
             return std::ptr::null();
         }
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        if pext::is_fast() {
+        if crate::host::has_fast_bit_gather() {
             return pext::blocks(p, end, to, safe, convert);
         }
         blocks(p, end, to, safe, |word, len| squeeze(word & (u64::MAX >> (64 - 8 * len))), convert)
@@ -160,38 +160,9 @@ unsafe fn stops_of_16(p: *const u8) -> u16 {
 /// With the instruction that gathers bits, where it is fast.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod pext {
-    use std::arch::x86_64::{__cpuid, _pext_u64};
-    use std::sync::atomic::{AtomicU8, Ordering};
+    use std::arch::x86_64::_pext_u64;
 
     use super::HIGH_BITS;
-
-    /// Whether the processor has the instruction in hardware. AMD's before Zen 3 take some twenty cycles and more for it.
-    #[inline]
-    pub(super) fn is_fast() -> bool {
-        static KNOWN: AtomicU8 = AtomicU8::new(0);
-        match KNOWN.load(Ordering::Relaxed) {
-            0 => {
-                let fast = detect();
-                KNOWN.store(1 + u8::from(fast), Ordering::Relaxed);
-                fast
-            }
-            known => known == 2,
-        }
-    }
-
-    #[cold]
-    #[allow(unused_unsafe, reason = "`__cpuid` is no longer unsafe in newer compilers")]
-    fn detect() -> bool {
-        use std::is_x86_feature_detected as has;
-        if !(has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt")) {
-            return false;
-        }
-        // SAFETY: a processor with BMI2 has the instruction, and both leaves.
-        let (vendor, signature) = unsafe { (__cpuid(0), __cpuid(1).eax) };
-        let amd = [vendor.ebx, vendor.edx, vendor.ecx] == [0x6874_7541, 0x6974_6e65, 0x444d_4163];
-        let family = (signature >> 8 & 0xf) + (signature >> 20 & 0xff);
-        !amd || family >= 0x19
-    }
 
     /// As [`super::blocks`].
     ///

@@ -60,12 +60,19 @@ pub struct EncodeCtx {
     pub interpreted_calls: u64,
     /// Whose spare room this is; null where it cannot grow.
     vec: *mut Vec<u8>,
+    /// What few encodes need.
+    pub(super) rare: Option<Box<Rare>>,
+}
+
+/// What few encodes need.
+#[derive(Default, Debug)]
+pub(super) struct Rare {
     /// The first error.
     pub error: Option<EncodeErrorKind>,
     /// The fields around the error, innermost first.
     pub path: Vec<FieldKey>,
     /// Positions of map entries while they are sorted, a stack.
-    pub(super) order: Vec<u32>,
+    pub order: Vec<u32>,
 }
 
 impl EncodeCtx {
@@ -73,6 +80,7 @@ impl EncodeCtx {
     ///
     /// # Safety
     /// They are writable as long as the encode takes.
+    #[inline(always)]
     pub unsafe fn fixed(begin: *mut u8, len: usize, limits: &Limits) -> EncodeCtx {
         EncodeCtx {
             begin,
@@ -82,9 +90,7 @@ impl EncodeCtx {
             max_bytes: limits.max_message_bytes.min(i32::MAX as usize),
             interpreted_calls: 0,
             vec: std::ptr::null_mut(),
-            error: None,
-            path: Vec::new(),
-            order: Vec::new(),
+            rare: None,
         }
     }
 
@@ -92,12 +98,14 @@ impl EncodeCtx {
     ///
     /// # Safety
     /// Nobody else uses `vec` as long as the encode takes.
+    #[inline(always)]
     pub unsafe fn growing(vec: *mut Vec<u8>, limits: &Limits) -> EncodeCtx {
         // SAFETY: the caller's promise; spare room is writable.
         unsafe {
             let spare = (*vec).spare_capacity_mut();
-            let ctx = EncodeCtx::fixed(spare.as_mut_ptr().cast(), spare.len(), limits);
-            EncodeCtx { vec, ..ctx }
+            let mut ctx = EncodeCtx::fixed(spare.as_mut_ptr().cast(), spare.len(), limits);
+            ctx.vec = vec;
+            ctx
         }
     }
 
@@ -122,8 +130,24 @@ impl EncodeCtx {
     /// Records an error, unless there is one already.
     #[cold]
     pub fn fail(&mut self, kind: EncodeErrorKind) -> *mut u8 {
-        self.error.get_or_insert(kind);
+        self.rare.get_or_insert_default().error.get_or_insert(kind);
         std::ptr::null_mut()
+    }
+
+    /// Notes a field that the error lies in: from the inside to the outside.
+    #[cold]
+    pub(super) fn note_field(&mut self, key: FieldKey) {
+        self.rare.get_or_insert_default().path.push(key);
+    }
+
+    /// The first error.
+    pub(super) fn error(&self) -> Option<EncodeErrorKind> {
+        self.rare.as_ref().and_then(|rare| rare.error)
+    }
+
+    /// Positions of map entries while they are sorted, a stack.
+    pub(super) fn order(&mut self) -> &mut Vec<u32> {
+        &mut self.rare.get_or_insert_default().order
     }
 
     /// Makes room for `bytes` more and gives the new position; what is written moves to the end of the new room. Null, with the

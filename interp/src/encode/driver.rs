@@ -104,7 +104,7 @@ pub unsafe fn encode_with<'a>(
     let mut unexplained = false;
     let frame = |program: &EncodeProgram, msg, at, ctx: &mut EncodeCtx| {
         let at = frame(program, msg, at, ctx);
-        unexplained = at.is_null() && ctx.error.is_none();
+        unexplained = at.is_null() && ctx.error().is_none();
         at
     };
     // SAFETY: as promised to this function. The first attempt leaves the target as it was where it fails.
@@ -170,8 +170,8 @@ unsafe fn run<'a>(
 
 #[cold]
 unsafe fn failure(program: &EncodeProgram, msg: *const u8, ctx: &mut EncodeCtx, limits: &Limits) -> EncodeError {
-    let mut path = std::mem::take(&mut ctx.path);
-    let kind = match ctx.error {
+    let mut path = ctx.rare.as_mut().map(|rare| std::mem::take(&mut rare.path)).unwrap_or_default();
+    let kind = match ctx.error() {
         // SAFETY: as promised to `encode`.
         Some(EncodeErrorKind::BufferTooSmall { .. }) => match unsafe { encoded_len(program, msg, limits) } {
             Ok(needed) => {

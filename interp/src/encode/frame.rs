@@ -8,6 +8,7 @@ use protojit_core::wire::{WireType, tag as make_tag, zigzag};
 
 use super::context::{EncodeCtx, ROOM};
 use super::map::map;
+use super::varints::varints;
 use super::write::{Tag, put, put_bytes, put_fixed32, put_fixed64, put_text, put_varint, tag_before, varint_before};
 use crate::bytes::copy;
 use crate::presence::is_set_in;
@@ -106,7 +107,7 @@ pub unsafe fn encode_frame(program: &EncodeProgram, msg: *const u8, at: *mut u8,
                     }
                     at = message(program, op, sub, at, ctx);
                     if at.is_null() {
-                        ctx.path.push(op.key);
+                        ctx.note_field(op.key);
                         return at;
                     }
                 }
@@ -180,7 +181,7 @@ unsafe fn field(program: &EncodeProgram, op: &EncodeOp, msg: *const u8, at: *mut
                     ValueKind::Message | ValueKind::Group => {
                         let at = message(program, op, cell.cast::<*const u8>().read(), at, ctx);
                         if at.is_null() {
-                            ctx.path.push(op.key);
+                            ctx.note_field(op.key);
                         }
                         at
                     }
@@ -204,7 +205,7 @@ fn unset(op: &EncodeOp, at: *mut u8, ctx: &mut EncodeCtx) -> *mut u8 {
 
 #[cold]
 fn missing(op: &EncodeOp, ctx: &mut EncodeCtx) -> *mut u8 {
-    ctx.path.push(op.key);
+    ctx.note_field(op.key);
     ctx.fail(EncodeErrorKind::MissingRequired)
 }
 
@@ -388,13 +389,26 @@ unsafe fn repeated(
             };
             if at.is_null() {
                 if op.kind.is_message() {
-                    ctx.path.push(op.key);
+                    ctx.note_field(op.key);
                 }
                 return at;
             }
         }
         at
     }
+}
+
+/// Writes a packed list that is not empty, with its tag. Gives the new position, or null. For compiled code too.
+///
+/// # Safety
+/// As [`encode_frame`]; `list` is the list of the operation, which is a packed one.
+pub unsafe fn encode_packed(op: &EncodeOp, list: ListSlot, at: *mut u8, ctx: &mut EncodeCtx) -> *mut u8 {
+    // SAFETY: as promised to this function.
+    let at = unsafe { packed(op, list, op.kind.storage().size() as usize, at, ctx) };
+    if at.is_null() {
+        ctx.note_field(op.key);
+    }
+    at
 }
 
 /// Writes a packed list.
@@ -420,26 +434,4 @@ unsafe fn packed(op: &EncodeOp, list: ListSlot, width: usize, at: *mut u8, ctx: 
         let len = ctx.written(at) - before;
         put_varint(Tag::of(op), len as u64, at, ctx)
     }
-}
-
-/// Writes the elements as varints.
-#[inline(always)]
-unsafe fn varints<T: Copy>(list: ListSlot, at: *mut u8, ctx: &mut EncodeCtx, convert: impl Fn(T) -> u64) -> *mut u8 {
-    let mut at = at;
-    // SAFETY: as promised to `repeated`; each turn writes at most ten bytes.
-    unsafe {
-        let mut rest = list.elements::<T>();
-        while let Some((last, before)) = rest.split_last() {
-            if ctx.room(at) < ROOM {
-                at = put(at, ctx, |at| varint_before(at, convert(*last)));
-                if at.is_null() {
-                    return at;
-                }
-            } else {
-                at = varint_before(at, convert(*last));
-            }
-            rest = before;
-        }
-    }
-    at
 }

@@ -35,31 +35,35 @@ pub(super) unsafe fn map(
         let stride = map.entry.stride as usize;
         // A map's entries are a level of nesting, a message in them another, as when they are decoded.
         let Some(depth) = ctx.depth.checked_sub(1) else {
-            ctx.path.push(op.key);
+            ctx.note_field(op.key);
             return ctx.fail(EncodeErrorKind::DepthLimit);
         };
         ctx.depth = depth;
-        let base = ctx.order.len();
-        if program.options.deterministic && len > 1 {
-            if ctx.order.try_reserve(len as usize).is_err() {
+        let sorted = program.options.deterministic && len > 1;
+        let mut base = 0;
+        if sorted {
+            let order = ctx.order();
+            base = order.len();
+            if order.try_reserve(len as usize).is_err() {
                 return ctx.fail(EncodeErrorKind::OutOfMemory);
             }
-            ctx.order.extend(0..len);
-            ctx.order[base..].sort_unstable_by(|&a, &b| {
+            order.extend(0..len);
+            order[base..].sort_unstable_by(|&a, &b| {
                 compare(entries.add(a as usize * stride), entries.add(b as usize * stride), &map.entry, map.key_signed)
             });
         }
-        let sorted = ctx.order.len() != base;
         let mut at = at;
         for turn in (0..len as usize).rev() {
-            let which = if sorted { ctx.order[base + turn] as usize } else { turn };
+            let which = if sorted { ctx.order()[base + turn] as usize } else { turn };
             at = entry(op, map, entries.add(which * stride), at, ctx);
             if at.is_null() {
-                ctx.path.push(op.key);
+                ctx.note_field(op.key);
                 return at;
             }
         }
-        ctx.order.truncate(base);
+        if sorted {
+            ctx.order().truncate(base);
+        }
         ctx.depth = depth + 1;
         at
     }
@@ -78,7 +82,7 @@ unsafe fn entry(op: &EncodeOp, map: &EncodeMapOp, entry: *const u8, at: *mut u8,
             (kind, _) => value(kind, tag, cell, at, ctx),
         };
         if at.is_null() {
-            ctx.path.push(map.fields[1]);
+            ctx.note_field(map.fields[1]);
             return at;
         }
         let at = value(map.key, Tag::short(make_tag(1, map.key.wire_type())), entry, at, ctx);

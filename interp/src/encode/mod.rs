@@ -15,10 +15,11 @@ mod driver;
 mod frame;
 mod len;
 mod map;
+mod varints;
 mod write;
 
 pub use context::{EncodeBuffer, EncodeCtx, ROOM};
 pub use driver::{Target, append, encode, encode_to_slice, encode_with};
-pub use frame::{encode_field, encode_frame, unknown_fields};
+pub use frame::{encode_field, encode_frame, encode_packed, unknown_fields};
 pub use len::encoded_len;
 pub use write::put_bytes;

@@ -69,8 +69,11 @@ unsafe fn varint_long(at: *mut u8, value: u64) -> *mut u8 {
 }
 
 /// Nine or ten bytes: negative numbers.
+///
+/// # Safety
+/// As [`varint_before`].
 #[inline(never)]
-unsafe fn varint_longest(at: *mut u8, value: u64) -> *mut u8 {
+pub(super) unsafe fn varint_longest(at: *mut u8, value: u64) -> *mut u8 {
     let top = value >> 56;
     // SAFETY: as promised to `varint_before`.
     unsafe {
@@ -90,7 +93,7 @@ unsafe fn varint_longest(at: *mut u8, value: u64) -> *mut u8 {
 
 /// Spreads 56 bits over eight bytes, seven to each.
 #[inline(always)]
-const fn spread(value: u64) -> u64 {
+pub(super) const fn spread(value: u64) -> u64 {
     let word = (value & 0x0fff_ffff) | (value & 0x00ff_ffff_f000_0000) << 4;
     let word = (word & 0x0000_3fff_0000_3fff) | (word & 0x0fff_c000_0fff_c000) << 2;
     (word & 0x007f_007f_007f_007f) | (word & 0x3f80_3f80_3f80_3f80) << 1

@@ -301,7 +301,23 @@ impl Frame<'_, '_> {
         };
         self.jump(done, &[behind]);
 
+        // Two bytes have a branch of their own, as where they are read.
         self.b.switch_to_block(more);
+        let (two, longer) = (self.b.create_block(), self.b.create_block());
+        let small = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, value, 1 << 14);
+        self.branch(small, (two, &[]), (longer, &[]));
+        self.b.switch_to_block(two);
+        let low = self.b.ins().band_imm_u(value, 0x7f);
+        let high = self.b.ins().ishl_imm_u(value, 1);
+        let high = self.b.ins().band_imm_u(high, 0x7f00);
+        let both = self.b.ins().bor(low, high);
+        let both = self.b.ins().bor_imm_u(both, 0x80);
+        let behind = self.add(at, -2);
+        self.b.ins().istore16(MEM, both, behind, 0);
+        let behind = self.write_tag(item.tag_bytes, item.tag_len, behind);
+        self.jump(done, &[behind]);
+
+        self.b.switch_to_block(longer);
         let behind = self.write_long_varint(value, may_be_long, at);
         let behind = self.write_tag(item.tag_bytes, item.tag_len, behind);
         self.jump(done, &[behind]);
@@ -419,13 +435,13 @@ impl Frame<'_, '_> {
 
     /// A field that the interpreter's helper writes: packed lists, sorted maps, message sets.
     fn emit_helper(&mut self, number: usize, op: &EncodeOp, at: Value, done: Block) -> Value {
+        if op.cardinality == Cardinality::List {
+            return self.emit_packed(op, at, done);
+        }
         if op.cardinality != Cardinality::Singular {
             let cell = self.cell(op, done, at);
             let set = self.b.create_block();
-            let filled = match op.cardinality {
-                Cardinality::Map => self.load(types::I64, cell.base, cell.offset),
-                _ => self.load(types::I32, cell.base, cell.offset + LIST_LEN),
-            };
+            let filled = self.load(types::I64, cell.base, cell.offset);
             self.branch(filled, (set, &[]), (done, &[at]));
             self.b.switch_to_block(set);
         }
@@ -434,6 +450,20 @@ impl Frame<'_, '_> {
         let number = self.constant(number as i64);
         let arguments = [ctx, program, number, self.s.message, at, self.s.depth];
         let behind = self.call_helper(helpers::encode_one as *const u8, &arguments);
+        self.fail_if_null(behind);
+        behind
+    }
+
+    fn emit_packed(&mut self, op: &EncodeOp, at: Value, done: Block) -> Value {
+        let cell = self.cell(op, done, at);
+        let len = self.load(types::I32, cell.base, cell.offset + LIST_LEN);
+        let some = self.b.create_block();
+        self.branch(len, (some, &[]), (done, &[at]));
+        self.b.switch_to_block(some);
+        let ctx = self.ctx();
+        let operation = self.constant(std::ptr::from_ref(op) as i64);
+        let list = self.add(cell.base, cell.offset.into());
+        let behind = self.call_helper(helpers::encode_packed as *const u8, &[ctx, operation, list, at]);
         self.fail_if_null(behind);
         behind
     }
