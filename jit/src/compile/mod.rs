@@ -7,7 +7,7 @@
 //! registers, so that the hot path holds everything in registers.
 //!
 //! `frame` sets up a decode function, its dispatch and its ends; `values` reads varints, lengths and text; `fields` and
-//! `maps` are the handlers. `encode` and `encode_maps` are the whole of an encode function. `code` is what both are built with.
+//! `maps` are the handlers. `encode`, `encode_maps` and `copies` are the whole of an encode function. `code` is what both are built with.
 //!
 //! # Positions and limits of decode
 //!
@@ -18,6 +18,7 @@
 //! the next tag. A frame that reaches `safe` before its limit is finished by the interpreter.
 
 mod code;
+mod copies;
 mod encode;
 mod encode_maps;
 mod fields;
