@@ -2,8 +2,8 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
-    AbiParam, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature, Type,
-    UserExternalName, Value, types,
+    AbiParam, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature,
+    StackSlot, StackSlotData, StackSlotKind, Type, UserExternalName, Value, types,
 };
 use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::FunctionBuilder;
@@ -20,6 +20,13 @@ pub(super) struct Names {
     pub programs: HashMap<usize, u32>,
     /// Function ids of the stubs, in the order of [`Saving::ALL`].
     pub stubs: Vec<u32>,
+}
+
+/// A value in the frame's memory.
+#[derive(Clone, Copy)]
+pub(super) struct Aside {
+    slot: StackSlot,
+    ty: Type,
 }
 
 /// A C function of 64-bit integers.
@@ -123,6 +130,21 @@ impl<'f, 'n, S> Code<'f, 'n, S> {
 
     pub fn constant(&mut self, value: i64) -> Value {
         self.b.ins().iconst(types::I64, value)
+    }
+
+    /// Puts a value aside, into the frame's memory. The register allocator keeps what is live across a call in one of few registers,
+    /// or spills it, and with it everything that shares its register: the position, mostly. What is needed again only
+    /// after a call, or seldom, is better put aside by hand.
+    pub fn put_aside(&mut self, value: Value) -> Aside {
+        let ty = self.b.func.dfg.value_type(value);
+        let slot = self.b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 16, 4));
+        self.b.ins().stack_store(types::I64, value, slot, 0);
+        Aside { slot, ty }
+    }
+
+    /// The value that was put aside.
+    pub fn take_back(&mut self, aside: Aside) -> Value {
+        self.b.ins().stack_load(aside.ty, types::I64, aside.slot, 0)
     }
 
     // Calls.

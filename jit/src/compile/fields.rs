@@ -388,7 +388,8 @@ impl Frame<'_, '_> {
 
     /// Runs a sub-message's frame and checks how it ended; gives the position behind it.
     fn run_child(&mut self, op: &DecodeOp, child: &DecodeProgram, p: Value, limit: Value, message: Value) -> Value {
-        let at_bottom = self.is_zero(self.s.depth);
+        let depth = self.depth();
+        let at_bottom = self.is_zero(depth);
         self.fail_if(at_bottom);
         let ended = self.call_frame(child, p, limit, message, 1);
         if op.kind == ValueKind::Group {

@@ -9,7 +9,7 @@ use protojit_core::program::{Cardinality, DecodeOp, DecodeProgram, SlotPresence}
 use protojit_core::wire::{WireType, tag};
 use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
 
-use super::code::{Code, MEM, Names, arguments, c_signature};
+use super::code::{Aside, Code, MEM, Names, arguments, c_signature};
 use crate::helpers;
 use crate::stubs::Saving;
 
@@ -70,8 +70,11 @@ pub(super) fn build(
         step: block(&mut builder, 1),
         fail: block(&mut builder, 0),
     };
-    let state = Decode { program, limit, message, depth, edge, handlers, blocks };
+    let state = Decode { program, limit, message, depth: Depth::Register(depth), edge, handlers, blocks };
     let mut frame = Code::new(builder, names, call, ctx::ANSWER, state);
+    if program.ops.iter().any(calls) {
+        frame.s.depth = Depth::Aside(frame.put_aside(depth));
+    }
     frame.jump_resume(p, program.first);
     frame.emit_dispatch();
     frame.emit_handlers();
@@ -119,12 +122,19 @@ pub(super) struct Blocks {
     pub fail: Block,
 }
 
+/// Where the levels of nesting are kept that are left: only calls need them.
+#[derive(Clone, Copy)]
+enum Depth {
+    Register(Value),
+    Aside(Aside),
+}
+
 /// What a decode function holds besides its code.
 pub(super) struct Decode<'p> {
     pub program: &'p DecodeProgram,
     pub limit: Value,
     pub message: Value,
-    pub depth: Value,
+    depth: Depth,
     pub edge: Value,
     pub handlers: Vec<Handlers>,
     pub blocks: Blocks,
@@ -146,6 +156,14 @@ impl Frame<'_, '_> {
         self.constant(address)
     }
 
+    /// The levels of nesting that are left.
+    pub fn depth(&mut self) -> Value {
+        match self.s.depth {
+            Depth::Register(depth) => depth,
+            Depth::Aside(depth) => self.take_back(depth),
+        }
+    }
+
     /// Runs the frame of a sub-message, so many levels down, and gives what it returns.
     pub fn call_frame(
         &mut self,
@@ -155,7 +173,8 @@ impl Frame<'_, '_> {
         message: Value,
         levels: i64,
     ) -> Value {
-        let depth = self.b.ins().iadd_imm_s(self.s.depth, -levels);
+        let depth = self.depth();
+        let depth = self.b.ins().iadd_imm_s(depth, -levels);
         self.call_program(child.cast(), crate::stubs::ENTRY_OFFSET, &[p, limit, message, depth])
     }
 
@@ -360,7 +379,8 @@ impl Frame<'_, '_> {
         self.branch(at_limit, (self.s.blocks.end, &[p]), (finish, &[]));
         self.b.switch_to_block(finish);
         let (ctx, program) = (self.ctx(), self.program_address());
-        let arguments = [ctx, program, p, self.s.limit, self.s.message, self.s.depth];
+        let depth = self.depth();
+        let arguments = [ctx, program, p, self.s.limit, self.s.message, depth];
         let rest = self.call_helper(helpers::finish as *const u8, &arguments);
         self.b.ins().return_(&[rest]);
 
@@ -372,14 +392,14 @@ impl Frame<'_, '_> {
         // A field for the interpreter.
         self.b.set_cold_block(self.s.blocks.step);
         let [p] = self.switch_to(self.s.blocks.step);
-        let program = self.program_address();
+        let (program, depth) = (self.program_address(), self.depth());
         // Where the frame makes ordinary calls anyway, one more costs its hot path nothing.
         let answer = if self.s.program.ops.iter().any(calls) {
             let ctx = self.ctx();
-            let arguments = [ctx, program, p, self.s.limit, self.s.message, self.s.depth];
+            let arguments = [ctx, program, p, self.s.limit, self.s.message, depth];
             self.call_helper(helpers::step as *const u8, &arguments)
         } else {
-            self.call_stub(Saving::Step, &[program, p, self.s.limit, self.s.message, self.s.depth])
+            self.call_stub(Saving::Step, &[program, p, self.s.limit, self.s.message, depth])
         };
         let special = self.cold_block(&[]);
         let unusual = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, answer, 0);

@@ -9,9 +9,17 @@ use cranelift_codegen::ir::{InstBuilder, Value, types};
 use protojit_core::program::{DecodeOp, MapOp, ValueKind};
 use protojit_core::wire::tag;
 
+use super::code::Aside;
 use super::fields::{Cell, Content};
 use super::frame::Frame;
 use crate::helpers;
+
+/// A value that was put aside.
+#[derive(Clone, Copy)]
+enum ContentAside {
+    Number(Aside),
+    Text(Aside, Aside),
+}
 
 impl Frame<'_, '_> {
     /// Entries, as long as the map's tag repeats.
@@ -23,7 +31,8 @@ impl Frame<'_, '_> {
         self.jump(entry, &[start]);
         let [start] = self.switch_to(entry);
         // An entry is a level of nesting, a message in it another.
-        let at_bottom = self.is_zero(self.s.depth);
+        let depth = self.depth();
+        let at_bottom = self.is_zero(depth);
         self.fail_if(at_bottom);
 
         let (_, key_at, end) = self.length(start, op.tag_len.into());
@@ -40,6 +49,7 @@ impl Frame<'_, '_> {
         let value_at = self.expect_tag(tag(2, map.value.wire_type()), value_at, start);
 
         let cell = offset.into();
+        let end_aside = self.put_aside(end);
         if map.value.is_message() {
             self.emit_message_value(map, key, base, cell, start, value_at, end);
         } else {
@@ -47,9 +57,12 @@ impl Frame<'_, '_> {
             let (value, behind) = self.read_value(map.value, enums, start, value_at, 0);
             let other = self.compare(IntCC::NotEqual, behind, end);
             self.leave_if(other, start);
+            let aside = self.put_content_aside(value);
             let slot = self.insert(map, key, base, cell);
+            let value = self.take_content_back(aside);
             self.store_content(value, Cell { base: slot, offset: map.entry.value_offset as i32 });
         }
+        let end = self.take_back(end_aside);
 
         let (more, leave) = (self.b.create_block(), self.b.create_block());
         let below = self.compare(IntCC::UnsignedLessThan, end, self.s.edge);
@@ -75,18 +88,36 @@ impl Frame<'_, '_> {
         let Some(child) = map.child.get().filter(|_| map.value == ValueKind::Message) else {
             return self.leave_always(start);
         };
-        let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, self.s.depth, 2);
+        let depth = self.depth();
+        let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, depth, 2);
         self.fail_if(too_deep);
         let (_, value, value_end) = self.length(value_at, 0);
         let other = self.compare(IntCC::NotEqual, value_end, end);
         self.leave_if(other, start);
         let message = self.allocate(child.size);
+        let (key, aside) = (self.put_content_aside(key), self.put_aside(message));
         let ended = self.call_frame(child, value, end, message, 2);
         let wrong = self.b.ins().icmp_imm_s(IntCC::SignedLessThanOrEqual, ended, 0);
         self.fail_if(wrong);
+        let key = self.take_content_back(key);
         // Not before: whatever goes wrong, no entry points nowhere, and memory is asked for as by the interpreter.
         let slot = self.insert(map, key, base, cell);
+        let message = self.take_back(aside);
         self.store(message, slot, map.entry.value_offset as i32);
+    }
+
+    fn put_content_aside(&mut self, content: Content) -> ContentAside {
+        match content {
+            Content::Number(value) => ContentAside::Number(self.put_aside(value)),
+            Content::Text(text, len) => ContentAside::Text(self.put_aside(text), self.put_aside(len)),
+        }
+    }
+
+    fn take_content_back(&mut self, aside: ContentAside) -> Content {
+        match aside {
+            ContentAside::Number(value) => Content::Number(self.take_back(value)),
+            ContentAside::Text(text, len) => Content::Text(self.take_back(text), self.take_back(len)),
+        }
     }
 
     /// The entry for a key, new or there already.
