@@ -144,7 +144,7 @@ impl<'f, 'n, S> Code<'f, 'n, S> {
 
     /// The value that was put aside.
     pub fn take_back(&mut self, aside: Aside) -> Value {
-        self.b.ins().stack_load(aside.ty, types::I64, aside.slot, 0)
+        self.b.ins().stack_load(types::I64, aside.ty, aside.slot, 0)
     }
 
     // Calls.
