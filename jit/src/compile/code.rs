@@ -92,6 +92,15 @@ impl<'f, 'n, S> Code<'f, 'n, S> {
         self.b.ins().brif(condition, then.0, &a, otherwise.0, &b);
     }
 
+    /// As [`Code::branch`], where `rare` is seldom taken: what the edge needs (moves, a jump) then lies away from the code that runs,
+    /// which can go on without a jump.
+    pub fn branch_likely(&mut self, condition: Value, likely: (Block, &[Value]), rare: (Block, &[Value])) {
+        let edge = self.cold_block(&[]);
+        self.branch(condition, likely, (edge, &[]));
+        self.b.switch_to_block(edge);
+        self.jump(rare.0, rare.1);
+    }
+
     pub fn compare(&mut self, condition: IntCC, a: Value, b: Value) -> Value {
         self.b.ins().icmp(condition, a, b)
     }

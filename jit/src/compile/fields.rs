@@ -251,7 +251,7 @@ impl Frame<'_, '_> {
         let next = self.add(next, size);
         let more = self.b.create_block();
         let below = self.compare(IntCC::UnsignedLessThan, behind, self.s.edge);
-        self.branch(below, (more, &[]), (leave, &[behind, next]));
+        self.branch_likely(below, (more, &[]), (leave, &[behind, next]));
         self.b.switch_to_block(more);
         let (repeats, _) = self.compare_tag(behind, tag(op.number, op.kind.wire_type()));
         self.branch(repeats, (element, &[behind, next, room]), (leave, &[behind, next]));
@@ -343,7 +343,7 @@ impl Frame<'_, '_> {
 
         let (more, leave) = (self.b.create_block(), self.b.create_block());
         let below = self.compare(IntCC::UnsignedLessThan, behind, self.s.edge);
-        self.branch(below, (more, &[]), (self.s.blocks.edge, &[behind]));
+        self.branch_likely(below, (more, &[]), (self.s.blocks.edge, &[behind]));
         self.b.switch_to_block(more);
         let (repeats, _) = self.compare_tag(behind, op.tag);
         self.branch(repeats, (element, &[behind]), (leave, &[]));

@@ -185,7 +185,7 @@ impl Frame<'_, '_> {
     pub fn jump_resume(&mut self, p: Value, predicted: u32) {
         let inside = self.b.create_block();
         let below = self.compare(IntCC::UnsignedLessThan, p, self.s.edge);
-        self.branch(below, (inside, &[]), (self.s.blocks.edge, &[p]));
+        self.branch_likely(below, (inside, &[]), (self.s.blocks.edge, &[p]));
         self.b.switch_to_block(inside);
         self.jump_predicted(p, predicted);
     }
@@ -197,7 +197,7 @@ impl Frame<'_, '_> {
         };
         let handler = self.s.handlers[predicted as usize].primary;
         let (matches, _) = self.compare_tag(p, op.tag);
-        self.branch(matches, (handler, &[p]), (self.s.blocks.dispatch, &[p]));
+        self.branch_likely(matches, (handler, &[p]), (self.s.blocks.dispatch, &[p]));
     }
 
     /// Whether the bytes at `p` are this tag in its shortest form, and the position behind them.

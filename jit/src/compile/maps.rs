@@ -66,7 +66,7 @@ impl Frame<'_, '_> {
 
         let (more, leave) = (self.b.create_block(), self.b.create_block());
         let below = self.compare(IntCC::UnsignedLessThan, end, self.s.edge);
-        self.branch(below, (more, &[]), (self.s.blocks.edge, &[end]));
+        self.branch_likely(below, (more, &[]), (self.s.blocks.edge, &[end]));
         self.b.switch_to_block(more);
         let (repeats, _) = self.compare_tag(end, op.tag);
         self.branch(repeats, (entry, &[end]), (leave, &[]));

@@ -52,8 +52,7 @@ impl Frame<'_, '_> {
     /// A varint of any length `skip` bytes behind `p`: up to eight bytes by one load, longer ones by the helper.
     pub fn swar_varint(&mut self, p: Value, skip: i32) -> (Value, Value) {
         let done = self.block(&[types::I64, types::I64]);
-        let slow = self.cold_block(&[]);
-        let fast = self.b.create_block();
+        let (slow, fast) = (self.cold_block(&[]), self.cold_block(&[]));
         let word = self.load(types::I64, p, skip);
         let inverted = self.b.ins().bnot(word);
         let continuation = self.constant(CONTINUATION);
