@@ -22,6 +22,13 @@ pub(super) struct Names {
     pub stubs: Vec<u32>,
 }
 
+/// A value that is needed at calls only, or seldom: in a register, or put aside.
+#[derive(Clone, Copy)]
+pub(super) enum Kept {
+    Register(Value),
+    Aside(Aside),
+}
+
 /// A value in the frame's memory.
 #[derive(Clone, Copy)]
 pub(super) struct Aside {
@@ -154,6 +161,14 @@ impl<'f, 'n, S> Code<'f, 'n, S> {
     /// The value that was put aside.
     pub fn take_back(&mut self, aside: Aside) -> Value {
         self.b.ins().stack_load(types::I64, aside.ty, aside.slot, 0)
+    }
+
+    /// A value, wherever it is kept.
+    pub fn fetch(&mut self, kept: Kept) -> Value {
+        match kept {
+            Kept::Register(value) => value,
+            Kept::Aside(aside) => self.take_back(aside),
+        }
     }
 
     // Calls.

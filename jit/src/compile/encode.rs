@@ -18,7 +18,7 @@ use protojit_core::program::{
 use protojit_core::wire::WireType;
 use protojit_interp::encode::{EncodeCtx, ROOM};
 
-use super::code::{Code, MEM, Names, c_signature};
+use super::code::{Code, Kept, MEM, Names, c_signature};
 use crate::helpers;
 use crate::stubs::Saving;
 
@@ -39,7 +39,7 @@ const LONGEST_RUN: i64 = 1024;
 pub(super) struct Encode<'p> {
     pub program: &'p EncodeProgram,
     message: Value,
-    pub depth: Value,
+    depth: Kept,
     pub fail: Block,
     /// As `fail`, with a position that is of no use any more.
     missing: Block,
@@ -64,8 +64,11 @@ pub(super) fn build(
     let &[at, message, depth] = builder.block_params(entry) else { return 0 };
     let (fail, missing) = (builder.create_block(), builder.create_block());
     builder.append_block_param(missing, types::I64);
-    let state = Encode { program, message, depth, fail, missing };
+    let state = Encode { program, message, depth: Kept::Register(depth), fail, missing };
     let mut frame = Code::new(builder, names, call, ANSWER, state);
+    if program.ops.iter().any(|op| op.kind.is_message() || op.cardinality == Cardinality::Map) {
+        frame.s.depth = Kept::Aside(frame.put_aside(depth));
+    }
     let at = frame.emit_fields(at);
     frame.b.ins().return_(&[at]);
     frame.b.set_cold_block(missing);
@@ -142,6 +145,11 @@ impl Frame<'_, '_> {
             }
         }
         at
+    }
+
+    /// The levels of nesting that are left.
+    pub fn depth(&mut self) -> Value {
+        self.fetch(self.s.depth)
     }
 
     /// Unknown fields come last, hence are written first.
@@ -448,7 +456,8 @@ impl Frame<'_, '_> {
         let ctx = self.ctx();
         let program = self.constant(std::ptr::from_ref(self.s.program) as i64);
         let number = self.constant(number as i64);
-        let arguments = [ctx, program, number, self.s.message, at, self.s.depth];
+        let depth = self.depth();
+        let arguments = [ctx, program, number, self.s.message, at, depth];
         let behind = self.call_helper(helpers::encode_one as *const u8, &arguments);
         self.fail_if_null(behind);
         behind
@@ -520,10 +529,11 @@ impl Frame<'_, '_> {
         let Some(child) = child else { return at };
         let child = std::ptr::from_ref(child).cast();
         let deeper = self.b.create_block();
-        let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, self.s.depth, levels);
+        let depth = self.depth();
+        let too_deep = self.b.ins().icmp_imm_u(IntCC::UnsignedLessThan, depth, levels);
         self.branch(too_deep, (self.s.fail, &[]), (deeper, &[]));
         self.b.switch_to_block(deeper);
-        let depth = self.b.ins().iadd_imm_s(self.s.depth, -levels);
+        let depth = self.b.ins().iadd_imm_s(depth, -levels);
         if item.kind == ValueKind::Group {
             let at = self.reserve(at, 0);
             let to_end = WireType::EndGroup as u64 - WireType::StartGroup as u64;
@@ -534,8 +544,10 @@ impl Frame<'_, '_> {
             return self.write_tag(item.tag_bytes, item.tag_len, at);
         }
         let before = self.written(at);
+        let before = self.put_aside(before);
         let at = self.call_program(child, ENTRY, &[at, sub, depth]);
         self.fail_if_null(at);
+        let before = self.take_back(before);
         self.write_length(item, before, at)
     }
 

@@ -27,7 +27,8 @@ impl Frame<'_, '_> {
         self.branch(len, (filled, &[]), (done, &[at]));
         self.b.switch_to_block(filled);
         let deeper = self.b.create_block();
-        self.branch(self.s.depth, (deeper, &[]), (self.s.fail, &[]));
+        let depth = self.depth();
+        self.branch(depth, (deeper, &[]), (self.s.fail, &[]));
         self.b.switch_to_block(deeper);
 
         let first = self.load(types::I64, table, ENTRIES);
@@ -40,12 +41,18 @@ impl Frame<'_, '_> {
 
         let [at, behind] = self.switch_to(entry);
         let here = self.add(behind, -stride);
+        let aside = self.put_aside(here);
         let before = self.written(at);
+        let before = self.put_aside(before);
         let value = Cell { base: here, offset: map.entry.value_offset as i32 };
         let at = self.write_content(2, map.value, map.child.get(), value, at);
+        let here = self.take_back(aside);
         let at = self.write_content(1, map.key, None, Cell { base: here, offset: 0 }, at);
+        let before = self.take_back(before);
         let item = Item { kind: ValueKind::Bytes, tag_bytes: op.tag_bytes, tag_len: op.tag_len };
         let at = self.write_length(item, before, at);
+        let table = self.load(types::I64, cell.base, cell.offset);
+        let first = self.load(types::I64, table, ENTRIES);
         let more = self.compare(IntCC::NotEqual, here, first);
         self.branch(more, (entry, &[at, here]), (all, &[at]));
         let [at] = self.switch_to(all);

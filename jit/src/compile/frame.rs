@@ -9,7 +9,7 @@ use protojit_core::program::{Cardinality, DecodeOp, DecodeProgram, SlotPresence}
 use protojit_core::wire::{WireType, tag};
 use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
 
-use super::code::{Aside, Code, MEM, Names, arguments, c_signature};
+use super::code::{Code, Kept, MEM, Names, arguments, c_signature};
 use crate::helpers;
 use crate::stubs::Saving;
 
@@ -70,10 +70,10 @@ pub(super) fn build(
         step: block(&mut builder, 1),
         fail: block(&mut builder, 0),
     };
-    let state = Decode { program, limit, message, depth: Depth::Register(depth), edge, handlers, blocks };
+    let state = Decode { program, limit, message, depth: Kept::Register(depth), edge, handlers, blocks };
     let mut frame = Code::new(builder, names, call, ctx::ANSWER, state);
     if program.ops.iter().any(calls) {
-        frame.s.depth = Depth::Aside(frame.put_aside(depth));
+        frame.s.depth = Kept::Aside(frame.put_aside(depth));
     }
     frame.jump_resume(p, program.first);
     frame.emit_dispatch();
@@ -122,19 +122,12 @@ pub(super) struct Blocks {
     pub fail: Block,
 }
 
-/// Where the levels of nesting are kept that are left: only calls need them.
-#[derive(Clone, Copy)]
-enum Depth {
-    Register(Value),
-    Aside(Aside),
-}
-
 /// What a decode function holds besides its code.
 pub(super) struct Decode<'p> {
     pub program: &'p DecodeProgram,
     pub limit: Value,
     pub message: Value,
-    depth: Depth,
+    depth: Kept,
     pub edge: Value,
     pub handlers: Vec<Handlers>,
     pub blocks: Blocks,
@@ -158,10 +151,7 @@ impl Frame<'_, '_> {
 
     /// The levels of nesting that are left.
     pub fn depth(&mut self) -> Value {
-        match self.s.depth {
-            Depth::Register(depth) => depth,
-            Depth::Aside(depth) => self.take_back(depth),
-        }
+        self.fetch(self.s.depth)
     }
 
     /// Runs the frame of a sub-message, so many levels down, and gives what it returns.
