@@ -209,7 +209,7 @@ impl MessageType {
                 ctx.thunk = thunk as *const ();
                 // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a
                 // valid frame.
-                unsafe { thunk(p, limit, message, depth, ctx, entry) }
+                unsafe { protojit_jit::stubs::enter_decode(thunk, p, limit, message, depth, ctx, entry.cast()) }
             };
             // SAFETY: there is no message to merge into; compiled code keeps what the interpreter promises.
             return unsafe { decode::decode_with(frame, program, None, input, arena, limits, mode) };
@@ -298,7 +298,7 @@ impl MessageType {
                 let depth = u64::from(ctx.depth);
                 // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a live
                 // message and the context's position.
-                unsafe { thunk(at, message, depth, ctx, entry) }
+                unsafe { protojit_jit::stubs::enter_encode(thunk, at, message, depth, ctx, entry.cast()) }
             };
             // SAFETY: a live message of the program's layout, by the check above; compiled code keeps what the
             // interpreter promises.

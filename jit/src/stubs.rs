@@ -23,6 +23,88 @@ pub type EntryThunk = unsafe extern "C" fn(*const u8, *const u8, *mut u8, u64, *
 /// Calls compiled encode: `(at, message, depth, context, entry)`.
 pub type EncodeThunk = unsafe extern "C" fn(*mut u8, *const u8, u64, *mut EncodeCtx, *const ()) -> *mut u8;
 
+/// Calls compiled decode as `thunk` does, without the way through it where the host's convention is known here.
+///
+/// # Safety
+/// `entry` is compiled code, or the shim, of the runtime that `thunk` is of, and lives on; the other arguments are what it
+/// may be called with.
+#[inline(always)]
+pub unsafe fn enter_decode(
+    thunk: EntryThunk,
+    p: *const u8,
+    limit: *const u8,
+    message: *mut u8,
+    depth: u64,
+    ctx: *mut DecodeCtx,
+    entry: *const (),
+) -> *const u8 {
+    #[cfg(all(target_arch = "x86_64", unix))]
+    {
+        let _ = thunk;
+        let behind;
+        // SAFETY: as promised to this function. Compiled code has the platform's convention and expects the context in the
+        // pinned register, r15, which it and its helpers leave as it is.
+        unsafe {
+            std::arch::asm!(
+                "call {entry}",
+                entry = in(reg) entry,
+                in("rdi") p,
+                in("rsi") limit,
+                in("rdx") message,
+                in("rcx") depth,
+                in("r15") ctx,
+                out("rax") behind,
+                clobber_abi("C"),
+            );
+        }
+        behind
+    }
+    #[cfg(not(all(target_arch = "x86_64", unix)))]
+    // SAFETY: as promised to this function.
+    unsafe {
+        thunk(p, limit, message, depth, ctx, entry)
+    }
+}
+
+/// Calls compiled encode, as [`enter_decode`].
+///
+/// # Safety
+/// As [`enter_decode`].
+#[inline(always)]
+pub unsafe fn enter_encode(
+    thunk: EncodeThunk,
+    at: *mut u8,
+    message: *const u8,
+    depth: u64,
+    ctx: *mut EncodeCtx,
+    entry: *const (),
+) -> *mut u8 {
+    #[cfg(all(target_arch = "x86_64", unix))]
+    {
+        let _ = thunk;
+        let begin;
+        // SAFETY: as in `enter_decode`.
+        unsafe {
+            std::arch::asm!(
+                "call {entry}",
+                entry = in(reg) entry,
+                in("rdi") at,
+                in("rsi") message,
+                in("rdx") depth,
+                in("r15") ctx,
+                out("rax") begin,
+                clobber_abi("C"),
+            );
+        }
+        begin
+    }
+    #[cfg(not(all(target_arch = "x86_64", unix)))]
+    // SAFETY: as promised to this function.
+    unsafe {
+        thunk(at, message, depth, ctx, entry)
+    }
+}
+
 /// A helper behind a register-saving stub.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Saving {
