@@ -1,7 +1,7 @@
 //! The handlers of fields.
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{InstBuilder, Value, types};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use protojit_core::memory::list;
 use protojit_core::memory::slots::{ListSlot, StrSlot};
 use protojit_core::program::{
@@ -217,7 +217,7 @@ impl Frame<'_, '_> {
         // Parameters: tag, next element, end of the room.
         let element = self.block(&[types::I64; 3]);
         let body = self.block(&[types::I64; 3]);
-        let grow = self.cold_block(&[types::I64; 2]);
+        let grow = self.cold_block(&[types::I64; 3]);
         let leave = self.block(&[types::I64; 2]);
 
         let (next, room) = self.list_ends(base, offset, shift);
@@ -226,9 +226,9 @@ impl Frame<'_, '_> {
         let [start, next, room] = self.switch_to(element);
         // Also true of a list that borrows its elements: its capacity is 0.
         let full = self.compare(IntCC::UnsignedGreaterThanOrEqual, next, room);
-        self.branch(full, (grow, &[start, next]), (body, &[start, next, room]));
+        self.branch(full, (grow, &[start, next, room]), (body, &[start, next, room]));
 
-        let [start, next] = self.switch_to(grow);
+        let [start, next, room] = self.switch_to(grow);
         let (first, more) = (self.cold_block(&[]), self.cold_block(&[]));
         self.branch(next, (more, &[]), (first, &[]));
         self.b.switch_to_block(first);
@@ -237,6 +237,11 @@ impl Frame<'_, '_> {
         let end = self.add(new, room_bytes);
         self.jump(body, &[start, new, end]);
         self.b.switch_to_block(more);
+        let ptr = self.load(types::I64, base, offset + LIST_PTR);
+        let moved = self.cold_block(&[]);
+        let room = self.extend_list(base, offset, size, ptr, room, moved);
+        self.jump(body, &[start, next, room]);
+        self.b.switch_to_block(moved);
         self.store_list_len(base, offset, next, shift);
         self.grow_list(base, offset, size);
         let (next, room) = self.list_ends(base, offset, shift);
@@ -292,6 +297,36 @@ impl Frame<'_, '_> {
         new
     }
 
+    /// Makes a full list half as long again where it is the last thing in the arena's chunk, by as many bytes as [`list::reserve`]; gives
+    /// the new end of its room. Goes to `moved` where it must move.
+    fn extend_list(&mut self, base: Value, offset: i32, size: i64, ptr: Value, room: Value, moved: Block) -> Value {
+        let (last, sane, fits) = (self.cold_block(&[]), self.cold_block(&[]), self.cold_block(&[]));
+        let free = self.load_ctx(types::I64, ctx::BUMP_AT);
+        let is_last = self.compare(IntCC::Equal, room, free);
+        self.branch(is_last, (last, &[]), (moved, &[]));
+        self.b.switch_to_block(last);
+        let old = self.b.ins().isub(room, ptr);
+        // Neither a list without room of its own nor one of a gigabyte.
+        let below = self.add(old, -1);
+        let unusual = self.b.ins().ushr_imm_u(below, 30);
+        self.branch(unusual, (moved, &[]), (sane, &[]));
+        self.b.switch_to_block(sane);
+        let half = self.b.ins().ushr_imm_u(old, 1);
+        let wanted = self.b.ins().iadd(old, half);
+        let wanted = self.add(wanted, 63);
+        let wanted = self.b.ins().band_imm_s(wanted, -64);
+        let end = self.b.ins().iadd(ptr, wanted);
+        let chunk_end = self.load_ctx(types::I64, ctx::BUMP_END);
+        let beyond = self.compare(IntCC::UnsignedGreaterThan, end, chunk_end);
+        self.branch(beyond, (moved, &[]), (fits, &[]));
+        self.b.switch_to_block(fits);
+        self.store_ctx(end, ctx::BUMP_AT);
+        let cap = self.b.ins().ushr_imm_u(wanted, i64::from(size.trailing_zeros()));
+        let cap = self.b.ins().ireduce(types::I32, cap);
+        self.store(cap, base, offset + LIST_LEN + 4);
+        end
+    }
+
     /// Makes room for one more element by the helper.
     fn grow_list(&mut self, base: Value, offset: i32, size: i64) {
         let list = self.add(base, offset.into());
@@ -325,6 +360,14 @@ impl Frame<'_, '_> {
         let new = self.first_room(base, offset, first_bytes(8), 8);
         self.jump(body, &[start, new]);
         self.b.switch_to_block(more);
+        let ptr = self.load(types::I64, base, offset + LIST_PTR);
+        let cap = self.b.ins().uextend(types::I64, cap);
+        let bytes = self.b.ins().ishl_imm_u(cap, 3);
+        let room = self.b.ins().iadd(ptr, bytes);
+        let moved = self.cold_block(&[]);
+        self.extend_list(base, offset, 8, ptr, room, moved);
+        self.jump(body, &[start, ptr]);
+        self.b.switch_to_block(moved);
         self.grow_list(base, offset, 8);
         let ptr = self.load(types::I64, base, offset + LIST_PTR);
         self.jump(body, &[start, ptr]);
