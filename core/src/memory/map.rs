@@ -190,7 +190,8 @@ impl MapTable {
 
     /// Makes an index for `cap` entries.
     unsafe fn rebuild(&mut self, cap: u32, layout: &EntryLayout, from: &mut impl Alloc) -> Result<(), ArenaFull> {
-        let cells = (cap as usize * 2).next_power_of_two();
+        // For twice as many, so that it is filled anew half as often, and searches seldom meet a cell in use.
+        let cells = (cap as usize * 4).next_power_of_two();
         let old = (self.index, self.index_mask);
         self.index = from.alloc(cells * size_of::<Cell>())?.cast::<Cell>();
         self.index_mask = (cells - 1) as u32;
@@ -276,7 +277,7 @@ pub unsafe fn entry(
             unsafe { ptr::copy_nonoverlapping(table.entries, entries, old) };
             table.entries = entries;
         }
-        if cap > SMALL {
+        if cap > SMALL && (table.index.is_null() || cap as usize * 2 > table.index_mask as usize + 1) {
             // SAFETY: a live table with this layout.
             unsafe { table.rebuild(cap, layout, from)? };
             moved = true;
@@ -287,7 +288,10 @@ pub unsafe fn entry(
     // SAFETY: `len` is below `cap`, so the entry is this table's own memory.
     let entry = unsafe {
         let entry = table.entries.add(table.len as usize * stride);
-        entry.write_bytes(0, stride);
+        // A few words, not worth a call: volatile, or the compiler makes it one.
+        for word in 0..stride / 8 {
+            entry.cast::<u64>().add(word).write_volatile(0);
+        }
         match (layout.key, key) {
             (Storage::Bool, MapKey::Bits(bits)) => entry.write(bits as u8),
             (Storage::Bits32, MapKey::Bits(bits)) => entry.cast::<u32>().write(bits as u32),
