@@ -18,6 +18,9 @@ RUSTDOCFLAGS='-D warnings' cargo doc --workspace --exclude protojit-benches --no
 step tests
 cargo test --workspace --exclude protojit-benches
 
+step 'tests of the plainest processor'
+PROTOJIT_CPU=baseline cargo test -p protojit --test differential --test encode --test hostile
+
 step 'tests without the compiler'
 cargo test -p protojit --no-default-features
 

@@ -53,6 +53,38 @@ impl FromStr for Engine {
     }
 }
 
+/// Which of the processor's features compiled code uses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Cpu {
+    /// All that this one has, found at run time.
+    #[default]
+    Host,
+    /// Those that every processor of the architecture has: on x86-64 no AVX, no BMI. For tests, and for comparing.
+    Baseline,
+}
+
+/// A name that is neither `host` nor `baseline`.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("unknown processor features {0:?}: expected host or baseline")]
+pub struct UnknownCpu(String);
+
+/// ```
+/// use protojit::Cpu;
+/// assert_eq!("baseline".parse::<Cpu>().unwrap(), Cpu::Baseline);
+/// assert!("z80".parse::<Cpu>().is_err());
+/// ```
+impl FromStr for Cpu {
+    type Err = UnknownCpu;
+
+    fn from_str(name: &str) -> Result<Cpu, UnknownCpu> {
+        match name {
+            "host" => Ok(Cpu::Host),
+            "baseline" => Ok(Cpu::Baseline),
+            _ => Err(UnknownCpu(name.to_owned())),
+        }
+    }
+}
+
 /// When message types are compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum CompileMode {

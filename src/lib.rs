@@ -24,7 +24,7 @@ mod schema;
 pub mod text;
 mod trace;
 
-pub use engine::{CompileMode, Engine, Fallback};
+pub use engine::{CompileMode, Cpu, Engine, Fallback, UnknownCpu};
 pub use message_type::MessageType;
 pub use options::OptionsOf;
 pub use protojit_core::error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, FieldPath};

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use protojit_core::limits::Limits;
 use protojit_core::schema::{Schema as Descriptors, SchemaLimits};
 
-use crate::engine::{CompileMode, Engine, Fallback};
+use crate::engine::{CompileMode, Cpu, Engine, Fallback};
 use crate::schema::{RegisterError, Schema, SchemaInner};
 use crate::trace::Trace;
 
@@ -42,6 +42,7 @@ pub struct RuntimeBuilder {
     pub(crate) code_arena: usize,
     pub(crate) limits: Limits,
     pub(crate) schema_limits: SchemaLimits,
+    pub(crate) cpu: Cpu,
     pub(crate) verify: bool,
     pub(crate) field_bound: Option<usize>,
 }
@@ -54,6 +55,7 @@ impl Default for RuntimeBuilder {
             code_arena: DEFAULT_CODE_ARENA,
             limits: Limits::default(),
             schema_limits: SchemaLimits::default(),
+            cpu: Cpu::Host,
             verify: cfg!(debug_assertions),
             field_bound: None,
         }
@@ -93,6 +95,13 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn schema_limits(mut self, limits: SchemaLimits) -> Self {
         self.schema_limits = limits;
+        self
+    }
+
+    /// Which of the processor's features compiled code uses; default all.
+    #[must_use]
+    pub fn cpu(mut self, cpu: Cpu) -> Self {
+        self.cpu = cpu;
         self
     }
 
@@ -142,10 +151,16 @@ impl Runtime {
         RuntimeBuilder::default()
     }
 
-    /// A runtime that obeys `PROTOJIT_ENGINE` (`auto`, `jit`, `interp`), so that operators can switch compilation off
-    /// without a new build. An unknown value counts as `auto`, with a warning.
+    /// A runtime that obeys the environment, so that operators can switch compilation off without a new build: `PROTOJIT_ENGINE`
+    /// (`auto`, `jit`, `interp`) and `PROTOJIT_CPU` (`host`, `baseline`). An unknown value counts as the default, with a warning.
     pub fn from_env() -> Runtime {
         let mut builder = Runtime::builder();
+        if let Some(value) = std::env::var_os("PROTOJIT_CPU") {
+            match value.to_string_lossy().parse() {
+                Ok(cpu) => builder.cpu = cpu,
+                Err(error) => tracing::warn!(%error, "PROTOJIT_CPU is ignored"),
+            }
+        }
         if let Some(value) = std::env::var_os("PROTOJIT_ENGINE") {
             match value.to_string_lossy().parse() {
                 Ok(engine) => builder.engine = engine,
@@ -219,7 +234,13 @@ impl RuntimeInner {
         }
         let make = || -> Result<_, protojit_jit::JitError> {
             let arena = protojit_jit::mcode::MachineCodeArena::reserve(options.code_arena)?;
-            let compiler = protojit_jit::compile::Compiler::new(arena, options.verify)?;
+            let compiler = {
+                let cpu = match options.cpu {
+                    Cpu::Host => protojit_jit::host::Cpu::Host,
+                    Cpu::Baseline => protojit_jit::host::Cpu::Baseline,
+                };
+                protojit_jit::compile::Compiler::for_cpu(cpu, arena, options.verify)?
+            };
             Ok(match options.field_bound {
                 Some(bound) => compiler.with_field_bound(bound),
                 None => compiler,

@@ -5,13 +5,23 @@ use cranelift_codegen::settings::{self, Configurable, Flags};
 
 use crate::JitError;
 
+/// Which of the processor's features compiled code uses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Cpu {
+    /// All that this one has, found at run time.
+    #[default]
+    Host,
+    /// Those that every processor of the architecture has: on x86-64 no AVX, no BMI.
+    Baseline,
+}
+
 /// The host's instruction set.
 ///
 /// `verify` runs Cranelift's verifier on every function: some 40 % more compile time, on in tests.
 ///
 /// # Errors
 /// Cranelift does not know the host.
-pub fn native_isa(verify: bool) -> Result<OwnedTargetIsa, JitError> {
+pub fn native_isa(cpu: Cpu, verify: bool) -> Result<OwnedTargetIsa, JitError> {
     let mut flags = settings::builder();
     let wanted = [
         // Higher levels hoist constants out of loops and spill them: slower code, a third more compile time.
@@ -27,6 +37,7 @@ pub fn native_isa(verify: bool) -> Result<OwnedTargetIsa, JitError> {
     for (name, value) in wanted {
         flags.set(name, value).map_err(|error| JitError::Host(error.to_string()))?;
     }
-    let builder = cranelift_native::builder().map_err(|error| JitError::Host(error.to_owned()))?;
+    let builder =
+        cranelift_native::builder_with_options(cpu == Cpu::Host).map_err(|error| JitError::Host(error.to_owned()))?;
     builder.finish(Flags::new(flags)).map_err(|error| JitError::Host(error.to_string()))
 }

@@ -113,25 +113,54 @@ unsafe fn fill_blocks(input: &[u8], to: *mut u8, root: *mut u8, size: usize) {
 mod tests {
     use super::*;
 
+    type Fill = unsafe fn(&[u8], *mut u8, *mut u8, usize);
+
+    /// All that this host can run.
+    fn ways() -> Vec<Fill> {
+        let mut ways: Vec<Fill> = vec![fill, fill_blocks];
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        {
+            if std::arch::is_x86_feature_detected!("avx2") {
+                ways.push(fill_avx2);
+            }
+            if std::arch::is_x86_feature_detected!("avx512bw") && std::arch::is_x86_feature_detected!("bmi2") {
+                ways.push(fill_avx512);
+            }
+        }
+        ways
+    }
+
     #[test]
     fn every_length_is_copied_padded_and_followed_by_a_zeroed_root() {
         let input: Vec<u8> = (0..3000).map(|at| at as u8 | 1).collect();
-        for len in (0..300).chain([1000, 1023, 1024, 1025, 3000]) {
-            for size in [8, 56, 64, 72, 200, 256] {
-                let mut memory = vec![0xee_u8; 4000];
-                let range = memory.as_mut_ptr_range();
-                let mut bump = Bump { at: range.start, end: range.end };
-                let (copied, root) = place(&input[..len], size, &mut bump).unwrap();
-                let used = bump.at.addr() - range.start.addr();
-                assert_eq!(copied, range.start.cast_const());
-                assert_eq!(used, (len + SLACK).next_multiple_of(8) + size);
-                assert_eq!(root.addr(), bump.at.addr() - size);
-                assert_eq!(memory[..len], input[..len]);
-                assert!(memory[len..len + SLACK].iter().all(|&byte| byte == 0), "{len}");
-                assert!(memory[used - size..used].iter().all(|&byte| byte == 0), "{len} {size}");
-                assert!(memory[used + SPILL..].iter().all(|&byte| byte == 0xee), "{len} {size}");
+        for way in ways() {
+            for len in (0..300).chain([1000, 1023, 1024, 1025, 3000]) {
+                for size in [8, 56, 64, 72, 200, 256] {
+                    let mut memory = vec![0xee_u8; 4000];
+                    let root = (len + SLACK).next_multiple_of(8);
+                    // An exact copy, so that a tool that watches memory sees a read beyond it.
+                    let exact = input[..len].to_vec();
+                    let at = memory.as_mut_ptr();
+                    // SAFETY: so much is there.
+                    unsafe { way(&exact, at, at.add(root), size) };
+                    assert_eq!(memory[..len], exact);
+                    assert!(memory[len..len + SLACK].iter().all(|&byte| byte == 0), "{len}");
+                    assert!(memory[root..root + size].iter().all(|&byte| byte == 0), "{len} {size}");
+                    assert!(memory[root + size + SPILL..].iter().all(|&byte| byte == 0xee), "{len} {size}");
+                }
             }
         }
+    }
+
+    #[test]
+    fn the_root_lies_behind_the_copy() {
+        let mut memory = vec![0xee_u8; 4000];
+        let range = memory.as_mut_ptr_range();
+        let mut bump = Bump { at: range.start, end: range.end };
+        let (copied, root) = place(&[7; 100], 24, &mut bump).unwrap();
+        assert_eq!(copied, range.start.cast_const());
+        assert_eq!(root.addr(), range.start.addr() + 168);
+        assert_eq!(bump.at.addr(), root.addr() + 24);
     }
 
     #[test]

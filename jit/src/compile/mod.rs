@@ -38,6 +38,7 @@ use protojit_core::program::{DecodeProgram, EncodeProgram, Unit};
 
 use self::code::{Names, c_signature};
 use crate::JitError;
+use crate::host::Cpu;
 use crate::mcode::{CodeUnit, MachineCodeArena, UnitBuilder};
 use crate::stubs::{Saving, Stubs};
 
@@ -177,7 +178,15 @@ impl Compiler {
     /// # Errors
     /// The host is not supported, or the stubs do not fit into the arena.
     pub fn new(arena: MachineCodeArena, verify: bool) -> Result<Compiler, JitError> {
-        let isa = crate::host::native_isa(verify)?;
+        Compiler::for_cpu(Cpu::Host, arena, verify)
+    }
+
+    /// As [`Compiler::new`], for other features of the processor.
+    ///
+    /// # Errors
+    /// As [`Compiler::new`].
+    pub fn for_cpu(cpu: Cpu, arena: MachineCodeArena, verify: bool) -> Result<Compiler, JitError> {
+        let isa = crate::host::native_isa(cpu, verify)?;
         let stubs = Stubs::compile(&arena, &isa)?;
         Ok(Compiler { isa, arena, stubs, field_bound: DEFAULT_FIELD_BOUND })
     }
@@ -305,7 +314,7 @@ impl<P: Program> Drop for CompiledUnit<P> {
 /// # Errors
 /// The host is not supported.
 pub fn clif<P: Program>(unit: &Unit<P>, at: usize) -> Result<String, JitError> {
-    let isa = crate::host::native_isa(false)?;
+    let isa = crate::host::native_isa(Cpu::Host, false)?;
     let stubs: Vec<u32> = (0..).take(Saving::ALL.len()).collect();
     let first = stubs.len() as u32;
     let programs = unit.members().iter().map(|program| std::ptr::from_ref(program).addr()).zip(first..).collect();
