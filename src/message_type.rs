@@ -12,7 +12,7 @@ use protojit_core::program::{DecodeOptions, DecodeProgram, EncodeOptions, Encode
 use protojit_core::schema::MessageDescriptor;
 use protojit_core::schema::model::MessageId;
 use protojit_interp::decode::{self, COMPILED_CALLS, DISAGREEMENTS, FINISHED_BYTES, INTERPRETED_CALLS, Input};
-use protojit_interp::encode::{self, EncodeBuffer, Target};
+use protojit_interp::encode::{self, EncodeBuffer, Framing, Target};
 
 use crate::coder::Coder;
 use crate::counts::{EncodeCounts, Event};
@@ -249,7 +249,19 @@ impl MessageType {
     /// A required field is missing, a limit is reached, or the message is of another type.
     #[inline]
     pub fn encode_into<'b>(&self, message: MessageRef<'_>, out: &'b mut EncodeBuffer) -> Result<&'b [u8], EncodeError> {
-        self.encode_to(message, Target::Buffer(out)).map(|bytes| &*bytes)
+        self.encode_to(message, Target::Buffer(out), Framing::Bare).map(|bytes| &*bytes)
+    }
+
+    /// As [`MessageType::encode_into`], with the message's length before it as a varint: a record of a delimited stream.
+    ///
+    /// # Errors
+    /// As [`MessageType::encode_into`].
+    pub fn encode_delimited_into<'b>(
+        &self,
+        message: MessageRef<'_>,
+        out: &'b mut EncodeBuffer,
+    ) -> Result<&'b [u8], EncodeError> {
+        self.encode_to(message, Target::Buffer(out), Framing::Delimited).map(|bytes| &*bytes)
     }
 
     /// Appends to a vector; gives the appended bytes. After an error the vector is as it was.
@@ -257,7 +269,19 @@ impl MessageType {
     /// # Errors
     /// As [`MessageType::encode_into`].
     pub fn append_to<'b>(&self, message: MessageRef<'_>, out: &'b mut Vec<u8>) -> Result<&'b [u8], EncodeError> {
-        self.encode_to(message, Target::Append(out)).map(|bytes| &*bytes)
+        self.encode_to(message, Target::Append(out), Framing::Bare).map(|bytes| &*bytes)
+    }
+
+    /// As [`MessageType::append_to`], with the message's length before it as a varint.
+    ///
+    /// # Errors
+    /// As [`MessageType::encode_into`].
+    pub fn append_delimited_to<'b>(
+        &self,
+        message: MessageRef<'_>,
+        out: &'b mut Vec<u8>,
+    ) -> Result<&'b [u8], EncodeError> {
+        self.encode_to(message, Target::Append(out), Framing::Delimited).map(|bytes| &*bytes)
     }
 
     /// Encodes into the front of a slice; gives the part that was written.
@@ -265,7 +289,39 @@ impl MessageType {
     /// # Errors
     /// As [`MessageType::encode_into`]; also where the slice is too small: the error says how many bytes are needed.
     pub fn encode_to_slice<'b>(&self, message: MessageRef<'_>, out: &'b mut [u8]) -> Result<&'b [u8], EncodeError> {
-        self.encode_to(message, Target::Slice(out)).map(|bytes| &*bytes)
+        self.encode_to(message, Target::Slice(out), Framing::Bare).map(|bytes| &*bytes)
+    }
+
+    /// Encodes into anything that takes bytes, by way of a reused buffer: one copy more than [`MessageType::encode_into`]. Gives the
+    /// number of bytes; after an error nothing was put.
+    ///
+    /// ```
+    /// use protojit::{Arena, EncodeBuffer, Runtime};
+    /// // A file descriptor set: message "P" with "string n = 1".
+    /// let set = b"\x0a\x1b\x0a\x01f\x22\x0e\x0a\x01P\x12\x09\x0a\x01n\x18\x01 \x01(\x09b\x06proto3";
+    /// let ty = Runtime::new().register(set)?.message("P")?;
+    /// let arena = Arena::new();
+    /// let message = ty.decode(b"\x0a\x03Ada", &arena)?;
+    /// let mut out = bytes::BytesMut::new();
+    /// assert_eq!(ty.put_to(message, &mut EncodeBuffer::new(), &mut out)?, 5);
+    /// assert_eq!(&out[..], b"\x0a\x03Ada");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`MessageType::encode_into`]; also where `out` has not room for all of it.
+    pub fn put_to(
+        &self,
+        message: MessageRef<'_>,
+        buffer: &mut EncodeBuffer,
+        out: &mut impl bytes::BufMut,
+    ) -> Result<usize, EncodeError> {
+        let bytes = self.encode_into(message, buffer)?;
+        if out.remaining_mut() < bytes.len() {
+            return Err(self.encode_error(EncodeErrorKind::BufferTooSmall { needed: bytes.len() }));
+        }
+        out.put_slice(bytes);
+        Ok(bytes.len())
     }
 
     /// Encodes into a new vector.
@@ -278,14 +334,38 @@ impl MessageType {
         Ok(out)
     }
 
+    /// How many bytes the message takes when it is encoded, without encoding it. By the interpreter; whoever wants the bytes next
+    /// encodes into a buffer and looks at their length. Missing required fields do not matter here.
+    ///
+    /// # Errors
+    /// A limit is reached, or the message is of another type.
+    pub fn encoded_len(&self, message: MessageRef<'_>) -> Result<usize, EncodeError> {
+        self.check_type(message)?;
+        let limits = &self.inner.schema.runtime().inner.options.limits;
+        // SAFETY: a live message of the program's layout, by the check above.
+        unsafe { encode::encoded_len(&self.inner.encode().program, message.as_ptr(), limits) }
+    }
+
     #[inline]
-    fn encode_to<'b>(&self, message: MessageRef<'_>, target: Target<'b>) -> Result<&'b mut [u8], EncodeError> {
+    fn check_type(&self, message: MessageRef<'_>) -> Result<(), EncodeError> {
+        if message.layout().id == self.shape().id { Ok(()) } else { Err(self.encode_error(EncodeErrorKind::WrongType)) }
+    }
+
+    #[cold]
+    fn encode_error(&self, kind: EncodeErrorKind) -> EncodeError {
+        EncodeError::new(kind, FieldPath::new(self.shape().schema.clone(), self.inner.message, Vec::new()))
+    }
+
+    #[inline]
+    fn encode_to<'b>(
+        &self,
+        message: MessageRef<'_>,
+        target: Target<'b>,
+        framing: Framing,
+    ) -> Result<&'b mut [u8], EncodeError> {
         let inner = &*self.inner;
         let limits = &inner.schema.runtime().inner.options.limits;
-        if message.layout().id != self.shape().id {
-            let path = FieldPath::new(self.shape().schema.clone(), inner.message, Vec::new());
-            return Err(EncodeError::new(EncodeErrorKind::WrongType, path));
-        }
+        self.check_type(message)?;
         let coder = inner.encode();
         let program: &EncodeProgram = &coder.program;
         let message = message.as_ptr();
@@ -303,19 +383,13 @@ impl MessageType {
             // SAFETY: a live message of the program's layout, by the check above; compiled code keeps what the
             // interpreter promises.
             return unsafe {
-                encode::encode_with(frame, program, message, target, limits, || {
+                encode::encode_with(frame, program, message, target, framing, limits, || {
                     inner.encode_counts.count(Event::Disagreement);
                 })
             };
         }
         inner.encode_counts.count(Event::Interpreted);
         // SAFETY: a live message of the program's layout, by the check above.
-        unsafe {
-            match target {
-                Target::Buffer(out) => encode::encode(program, message, out, limits),
-                Target::Append(out) => encode::append(program, message, out, limits),
-                Target::Slice(out) => encode::encode_to_slice(program, message, out, limits),
-            }
-        }
+        unsafe { encode::encode_framed(program, message, target, framing, limits) }
     }
 }

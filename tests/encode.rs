@@ -29,6 +29,18 @@ fn ways_out(ty: &MessageType, message: MessageRef<'_>, room: &mut Guarded, buffe
     let len = first.as_ref().map_or(0, Vec::len);
     assert_eq!(appended.len(), 6 + len);
     assert_eq!(&appended[..6], b"before");
+    if let Ok(bytes) = &first {
+        assert_eq!(ty.encoded_len(message).unwrap(), len);
+        let mut out = bytes::BytesMut::new();
+        assert_eq!(ty.put_to(message, buffer, &mut out).unwrap(), len);
+        assert_eq!(&out[..], bytes);
+        if len != 0 {
+            let mut short = vec![0; len - 1];
+            let error = ty.put_to(message, buffer, &mut &mut short[..]).unwrap_err();
+            assert_eq!(error.kind(), EncodeErrorKind::BufferTooSmall { needed: len });
+        }
+    }
+    delimited(ty, message, &first, buffer);
     // Growth from every size.
     for capacity in [0, 1, 7, 8, 31, 32, 33, 40, len / 2, len, len + 31, len + 32, len + 33, len + 64] {
         let mut fresh = EncodeBuffer::with_capacity(capacity);
@@ -52,6 +64,21 @@ fn ways_out(ty: &MessageType, message: MessageRef<'_>, room: &mut Guarded, buffe
         }
     }
     first
+}
+
+/// A record of a stream is the length, then the same bytes.
+fn delimited(ty: &MessageType, message: MessageRef<'_>, bare: &Written, buffer: &mut EncodeBuffer) {
+    let expected = bare.clone().map(|bytes| {
+        let mut record = Vec::new();
+        prost::encoding::encode_varint(bytes.len() as u64, &mut record);
+        record.extend(bytes);
+        record
+    });
+    assert_eq!(written(ty.encode_delimited_into(message, buffer)), expected);
+    assert_eq!(written(ty.encode_delimited_into(message, &mut EncodeBuffer::new())), expected);
+    let mut stream = b"before".to_vec();
+    assert_eq!(written(ty.append_delimited_to(message, &mut stream)), expected);
+    assert_eq!(stream.len(), 6 + expected.map_or(0, |record| record.len()));
 }
 
 /// Decodes for both engines, and writes what they have got.
@@ -232,5 +259,120 @@ fn down_to_the_depth_limit() {
                 }
             }
         }
+    }
+}
+
+/// Slices of every size up to the needed one, directly before and directly behind an unmapped page.
+#[test]
+fn into_slices_of_every_size() {
+    let (mut rng, mut room, mut buffer) = (Rng::new(21), Guarded::new(1 << 16), EncodeBuffer::new());
+    let mut sizes = 0;
+    for name in schemas::ALL {
+        let pair = Pair::new(name, &schemas::descriptor_set(name));
+        for (id, full_name) in pair.messages() {
+            let types = pair.types(&full_name);
+            let mut wire = WireGen::new(pair.interp.descriptors().data(), rng.fork());
+            let input = wire.message(id, Style::PLAIN, 40);
+            for ty in [&types.jit, &types.interp] {
+                let arena = Arena::new();
+                let Ok(message) = ty.decode(&input, &arena) else { continue };
+                let Ok(expected) = written(ty.encode_into(message, &mut buffer)) else { continue };
+                let needed = expected.len().min(2000);
+                for size in (0..needed).chain([expected.len()]) {
+                    sizes += 1;
+                    let at_end = written(ty.encode_to_slice(message, room.tail(size)));
+                    let at_begin = written(ty.encode_to_slice(message, room.head(size)));
+                    assert_eq!(at_end, at_begin, "{full_name}, {size} bytes");
+                    match at_end {
+                        Ok(bytes) => assert_eq!((bytes, size), (expected.clone(), expected.len())),
+                        Err((kind, _)) => {
+                            assert_eq!(kind, EncodeErrorKind::BufferTooSmall { needed: expected.len() }, "{size}");
+                        }
+                    }
+                }
+            }
+        }
+        no_disagreements(pair.jit.runtime());
+    }
+    println!("{sizes} sizes");
+    assert!(sizes > 10_000, "{sizes}");
+}
+
+/// Both engines write the same bytes of a hundred thousand messages, and read them back as the same message.
+#[test]
+fn a_hundred_thousand_messages() {
+    let (mut rng, mut buffers) = (Rng::new(31), [EncodeBuffer::new(), EncodeBuffer::new()]);
+    let mut arenas = [Arena::new(), Arena::new(), Arena::new()];
+    let (mut tried, mut encoded) = (0, 0);
+    let pairs: Vec<Pair> = schemas::ALL.iter().map(|&name| Pair::new(name, &schemas::descriptor_set(name))).collect();
+    let mut all = Vec::new();
+    for pair in &pairs {
+        all.extend(pair.messages().into_iter().map(|(id, name)| (pair, id, pair.types(&name))));
+    }
+    while encoded < 100_000 {
+        for (pair, id, types) in &all {
+            let mut wire = WireGen::new(pair.interp.descriptors().data(), rng.fork());
+            for _ in 0..10 {
+                tried += 1;
+                let input = wire.message(*id, Style::PLAIN, *rng.pick(&[3, 20]));
+                arenas.iter_mut().for_each(Arena::reset);
+                let (Ok(a), Ok(b)) = (types.jit.decode(&input, &arenas[0]), types.interp.decode(&input, &arenas[1]))
+                else {
+                    continue;
+                };
+                let [first, second] = &mut buffers;
+                let (a, b) = (types.jit.encode_into(a, first), types.interp.encode_into(b, second));
+                let (Ok(a), Ok(b)) = (&a, &b) else {
+                    assert!(a.is_err() && b.is_err(), "{}", types.context);
+                    continue;
+                };
+                assert_eq!(a, b, "{}", types.context);
+                let again = types.jit.decode(a, &arenas[2]).unwrap();
+                assert_eq!(types.jit.encode_to_vec(again).unwrap(), *b, "{}", types.context);
+                encoded += 1;
+            }
+        }
+        assert!(tried < 1_000_000, "{encoded} of {tried}");
+    }
+    pairs.iter().for_each(|pair| no_disagreements(pair.jit.runtime()));
+    println!("{encoded} messages");
+}
+
+/// Maps are hashed by a seed of the process; sorted they come out the same in all of them.
+#[test]
+fn deterministic_mode_is_stable_across_processes() {
+    const CHILD: &str = "PROTOJIT_TEST_DETERMINISTIC";
+    let set = schemas::descriptor_set("kinds3.proto");
+    let (mut rng, mut out) = (Rng::new(41), Vec::new());
+    let pair = Pair::new("kinds3.proto", &set);
+    for (id, full_name) in pair.messages() {
+        let options = EncodeOptions { deterministic: true, ..EncodeOptions::default() };
+        let types = pair.types(&full_name).map(|ty| ty.with_encode_options(options));
+        let mut wire = WireGen::new(pair.interp.descriptors().data(), rng.fork());
+        for _ in 0..20 {
+            let input = wire.message(id, Style::PLAIN, 200);
+            for ty in [&types.jit, &types.interp] {
+                let arena = Arena::new();
+                if let Ok(message) = ty.decode(&input, &arena) {
+                    ty.append_delimited_to(message, &mut out).unwrap();
+                }
+            }
+        }
+    }
+    let text: String = out.iter().map(|byte| format!("{byte:02x}")).collect();
+    if std::env::var_os(CHILD).is_some() {
+        println!("\nbytes:{text}");
+        return;
+    }
+    assert!(out.len() > 1000);
+    for _ in 0..2 {
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "deterministic_mode_is_stable_across_processes", "--nocapture"])
+            .env(CHILD, "1")
+            .output()
+            .unwrap();
+        let stdout = String::from_utf8(child.stdout).unwrap();
+        let bytes = stdout.lines().find_map(|line| line.strip_prefix("bytes:"));
+        assert_eq!(bytes, Some(&*text), "another process wrote other bytes");
     }
 }

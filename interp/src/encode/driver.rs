@@ -5,10 +5,12 @@ use std::slice;
 use protojit_core::error::{EncodeError, EncodeErrorKind, FieldPath};
 use protojit_core::limits::Limits;
 use protojit_core::program::EncodeProgram;
+use protojit_core::wire::varint_len;
 
 use super::context::{EncodeBuffer, EncodeCtx};
 use super::frame::encode_frame;
 use super::len::encoded_len;
+use super::write::{put, varint_before};
 
 /// Where a message is written to.
 #[derive(Debug)]
@@ -19,6 +21,15 @@ pub enum Target<'a> {
     Slice(&'a mut [u8]),
     /// Behind what a vector holds.
     Append(&'a mut Vec<u8>),
+}
+
+/// What stands before a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Framing {
+    /// Nothing.
+    Bare,
+    /// Its length as a varint, as in streams of messages.
+    Delimited,
 }
 
 impl Target<'_> {
@@ -45,7 +56,7 @@ pub unsafe fn encode<'a>(
     limits: &Limits,
 ) -> Result<&'a mut [u8], EncodeError> {
     // SAFETY: as promised to this function.
-    unsafe { run(interpreted, program, msg, Target::Buffer(buffer), limits) }
+    unsafe { run(interpreted, program, msg, Target::Buffer(buffer), Framing::Bare, limits) }
 }
 
 /// Encodes a message to the beginning of a slice, and returns that part.
@@ -62,7 +73,7 @@ pub unsafe fn encode_to_slice<'a>(
     limits: &Limits,
 ) -> Result<&'a mut [u8], EncodeError> {
     // SAFETY: as promised to this function.
-    unsafe { run(interpreted, program, msg, Target::Slice(out), limits) }
+    unsafe { run(interpreted, program, msg, Target::Slice(out), Framing::Bare, limits) }
 }
 
 /// Appends an encoded message to a vector, and returns the appended part. After an error the vector holds what it held.
@@ -79,7 +90,25 @@ pub unsafe fn append<'a>(
     limits: &Limits,
 ) -> Result<&'a mut [u8], EncodeError> {
     // SAFETY: as promised to this function.
-    unsafe { run(interpreted, program, msg, Target::Append(out), limits) }
+    unsafe { run(interpreted, program, msg, Target::Append(out), Framing::Bare, limits) }
+}
+
+/// Encodes a message to any target, with or without its length before it.
+///
+/// # Errors
+/// As [`encode_to_slice`].
+///
+/// # Safety
+/// As [`encode`].
+pub unsafe fn encode_framed<'a>(
+    program: &EncodeProgram,
+    msg: *const u8,
+    target: Target<'a>,
+    framing: Framing,
+    limits: &Limits,
+) -> Result<&'a mut [u8], EncodeError> {
+    // SAFETY: as promised to this function.
+    unsafe { run(interpreted, program, msg, target, framing, limits) }
 }
 
 /// Encodes with another frame function.
@@ -98,6 +127,7 @@ pub unsafe fn encode_with<'a>(
     program: &EncodeProgram,
     msg: *const u8,
     mut target: Target<'a>,
+    framing: Framing,
     limits: &Limits,
     disagreement: impl FnOnce(),
 ) -> Result<&'a mut [u8], EncodeError> {
@@ -109,12 +139,13 @@ pub unsafe fn encode_with<'a>(
     };
     // SAFETY: as promised to this function. The first attempt leaves the target as it was where it fails.
     unsafe {
-        let first = run(frame, program, msg, target.reborrow(), limits).map(|bytes| (bytes.as_mut_ptr(), bytes.len()));
+        let first =
+            run(frame, program, msg, target.reborrow(), framing, limits).map(|bytes| (bytes.as_mut_ptr(), bytes.len()));
         match first {
             // The bytes lie in what the target borrows for `'a`.
             Ok((at, len)) => Ok(slice::from_raw_parts_mut(at, len)),
             Err(_) => {
-                let second = run(interpreted, program, msg, target, limits);
+                let second = run(interpreted, program, msg, target, framing, limits);
                 if unexplained && second.is_ok() {
                     disagreement();
                 }
@@ -137,6 +168,7 @@ unsafe fn run<'a>(
     program: &EncodeProgram,
     msg: *const u8,
     mut target: Target<'a>,
+    framing: Framing,
     limits: &Limits,
 ) -> Result<&'a mut [u8], EncodeError> {
     // SAFETY: the target is borrowed for `'a`, and used through the context alone until the frame is written; `msg` as
@@ -147,10 +179,17 @@ unsafe fn run<'a>(
             Target::Append(out) => EncodeCtx::growing(&raw mut **out, limits),
             Target::Slice(out) => EncodeCtx::fixed(out.as_mut_ptr(), out.len(), limits),
         };
-        let at = frame(program, msg, ctx.end, &mut ctx);
-        let len = if at.is_null() { 0 } else { ctx.written(at) };
+        let mut at = frame(program, msg, ctx.end, &mut ctx);
+        let mut len = if at.is_null() { 0 } else { ctx.written(at) };
         if at.is_null() || len > ctx.max_bytes {
-            return Err(failure(program, msg, &mut ctx, limits));
+            return Err(failure(program, msg, &mut ctx, framing, limits));
+        }
+        if framing == Framing::Delimited {
+            at = put(at, &mut ctx, |at| varint_before(at, len as u64));
+            if at.is_null() {
+                return Err(failure(program, msg, &mut ctx, framing, limits));
+            }
+            len = ctx.written(at);
         }
         match target {
             Target::Buffer(_) => Ok(slice::from_raw_parts_mut(at, len)),
@@ -169,13 +208,21 @@ unsafe fn run<'a>(
 }
 
 #[cold]
-unsafe fn failure(program: &EncodeProgram, msg: *const u8, ctx: &mut EncodeCtx, limits: &Limits) -> EncodeError {
+unsafe fn failure(
+    program: &EncodeProgram,
+    msg: *const u8,
+    ctx: &mut EncodeCtx,
+    framing: Framing,
+    limits: &Limits,
+) -> EncodeError {
     let mut path = ctx.rare.as_mut().map(|rare| std::mem::take(&mut rare.path)).unwrap_or_default();
     let kind = match ctx.error() {
         // SAFETY: as promised to `encode`.
         Some(EncodeErrorKind::BufferTooSmall { .. }) => match unsafe { encoded_len(program, msg, limits) } {
-            Ok(needed) => {
+            Ok(len) => {
                 path.clear();
+                let prefix = if framing == Framing::Delimited { varint_len(len as u64) } else { 0 };
+                let needed = len + prefix;
                 EncodeErrorKind::BufferTooSmall { needed }
             }
             Err(error) => return error,

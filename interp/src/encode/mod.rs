@@ -19,7 +19,7 @@ mod varints;
 mod write;
 
 pub use context::{EncodeBuffer, EncodeCtx, ROOM};
-pub use driver::{Target, append, encode, encode_to_slice, encode_with};
+pub use driver::{Framing, Target, append, encode, encode_framed, encode_to_slice, encode_with};
 pub use frame::{encode_field, encode_frame, encode_packed, unknown_fields};
 pub use len::encoded_len;
 pub use write::put_bytes;
