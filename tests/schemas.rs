@@ -1,11 +1,11 @@
 //! Schemas as users have them: text from memory, options, versions side by side, all kinds of imports, editions.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use protojit::text::{self, TextWriteOptions};
 use protojit::{Engine, Message, Runtime, Schema};
 use protojit_source::{ProtoSources, SourceErrorKind};
+use protojit_testing::again::this_program;
 
 const HTTP: &str = r#"
     syntax = "proto3";
@@ -315,8 +315,7 @@ fn edition() -> ProtoSources {
 /// Runs the test below in a process of its own, where no `protoc` is to be found.
 #[test]
 fn editions_without_protoc() {
-    let ran = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "without_protoc", "--ignored", "--nocapture"])
+    let ran = this_program(&["--exact", "without_protoc", "--ignored", "--nocapture"])
         .env("PATH", "")
         .env_remove("PROTOC")
         .output()

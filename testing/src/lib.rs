@@ -8,6 +8,7 @@
 //! * [`dump`]: a message as text, everything in it included.
 //! * [`pair`]: the two engines over one schema, held against each other.
 
+pub mod again;
 pub mod dump;
 pub mod guard;
 pub mod mutate;
