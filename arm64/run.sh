@@ -2,8 +2,9 @@
 # The tests on arm64, under emulation, on a machine of another kind (Debian, x86-64). Installs from the package registries what it
 # needs: a compiler with a standard library for arm64, a linker, the emulator.
 #
-#   arm64/run.sh          all tests of the library and both engines
-#   arm64/run.sh quick    those that hold the engines against each other, and those that prove that compiled code runs
+#   arm64/run.sh               all tests of the library and both engines, and the conformance suite
+#   arm64/run.sh quick         those that hold the engines against each other, and those that prove that compiled code runs
+#   arm64/run.sh conformance   the official conformance suite on both engines
 #
 # QEMU_CPU=cortex-a57 and the like choose the emulated processor. What emulation does not show: a missing cache flush.
 set -euo pipefail
@@ -24,8 +25,22 @@ export "CARGO_TARGET_${target}_LINKER=aarch64-linux-gnu-gcc" "CARGO_TARGET_${tar
 # Another emulator's idea of where libraries are mixes two C libraries.
 unset QEMU_LD_PREFIX
 
-if [ "${1:-all}" = quick ]; then
-  cargo test -p protojit --test differential --test trace_stability
-else
-  cargo test -p protojit-core -p protojit-interp -p protojit-jit -p protojit --lib --bins --tests
-fi
+conformance() {
+  cargo build --quiet -p protojit-conformance
+  local testee=$PWD/target-aarch64/testee
+  printf '#!/bin/sh\nexec qemu-aarch64 "%s" "$@"\n' "$PWD/target-aarch64/aarch64-unknown-linux-gnu/debug/protojit-conformance" >"$testee"
+  chmod +x "$testee"
+  for engine in interp jit; do
+    # The runner itself is a program of this machine.
+    env -u RUSTC -u RUSTDOC -u CARGO_BUILD_TARGET -u CARGO_TARGET_DIR conformance/run.sh "$engine" --testee "$testee"
+  done
+}
+
+case ${1:-all} in
+  quick) cargo test -p protojit --test differential --test trace_stability ;;
+  conformance) conformance ;;
+  *)
+    cargo test -p protojit-core -p protojit-interp -p protojit-jit -p protojit --lib --bins --tests
+    conformance
+    ;;
+esac
