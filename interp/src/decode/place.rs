@@ -9,9 +9,6 @@ use protojit_core::memory::Bump;
 use super::SLACK;
 use crate::bytes::copy;
 
-/// Inputs up to this length are copied here; longer ones by `memcpy`.
-const WIDE_COPY: usize = 1024;
-
 /// Free bytes behind the root that may be overwritten.
 const SPILL: usize = 64;
 
@@ -58,6 +55,8 @@ unsafe fn fill(input: &[u8], to: *mut u8, root: *mut u8, size: usize) {
 #[target_feature(enable = "avx512f,avx512bw,bmi2")]
 unsafe fn fill_avx512(input: &[u8], to: *mut u8, root: *mut u8, size: usize) {
     use std::arch::x86_64::*;
+    /// Inputs up to this length are copied here; longer ones by `memcpy`.
+    const WIDE_COPY: usize = 1024;
     let (from, len) = (input.as_ptr(), input.len());
     let zero = _mm512_setzero_si512();
     // SAFETY: the caller's promise. The last store of the copy ends at most 64 bytes behind the input's length, as the
@@ -117,16 +116,18 @@ mod tests {
 
     /// All that this host can run.
     fn ways() -> Vec<Fill> {
-        let mut ways: Vec<Fill> = vec![fill, fill_blocks];
+        let ways: Vec<Fill> = vec![fill, fill_blocks];
         #[cfg(all(target_arch = "x86_64", not(miri)))]
-        {
+        let ways = {
+            let mut ways = ways;
             if std::arch::is_x86_feature_detected!("avx2") {
                 ways.push(fill_avx2);
             }
             if std::arch::is_x86_feature_detected!("avx512bw") && std::arch::is_x86_feature_detected!("bmi2") {
                 ways.push(fill_avx512);
             }
-        }
+            ways
+        };
         ways
     }
 
