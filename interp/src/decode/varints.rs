@@ -3,7 +3,7 @@
 //! Where a varint ends is found for 64 bytes at once, as a mask of the bytes without the high bit. So the next one's place does not wait for
 //! the last one's length, and no branch depends on lengths, which in lists of numbers are hard to predict.
 
-use super::read::{HIGH_BITS, distance, load64, squeeze, varint, varint_long};
+use super::read::{distance, load64, squeeze, varint, varint_long};
 
 /// Bytes that are looked at together.
 const BLOCK: usize = 64;
@@ -144,13 +144,28 @@ unsafe fn stops_of_16(p: *const u8) -> u16 {
 }
 
 /// Which of 16 bytes end a varint, the first in the lowest bit.
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+#[inline(always)]
+unsafe fn stops_of_16(p: *const u8) -> u16 {
+    use std::arch::aarch64::{vaddv_u8, vandq_u8, vcltzq_s8, vget_high_u8, vget_low_u8, vld1q_u8, vreinterpretq_s8_u8};
+    const WEIGHTS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+    // SAFETY: 16 bytes are readable; NEON is part of arm64.
+    let (low, high) = unsafe {
+        let continued = vcltzq_s8(vreinterpretq_s8_u8(vld1q_u8(p)));
+        let weighed = vandq_u8(continued, vld1q_u8(WEIGHTS.as_ptr()));
+        (vaddv_u8(vget_low_u8(weighed)), vaddv_u8(vget_high_u8(weighed)))
+    };
+    !(u16::from(low) | u16::from(high) << 8)
+}
+
+/// Which of 16 bytes end a varint, the first in the lowest bit.
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
 #[inline(always)]
 unsafe fn stops_of_16(p: *const u8) -> u16 {
     let mut stops = 0;
     for at in 0..2 {
         // SAFETY: 16 bytes are readable.
-        let word = !unsafe { load64(p.add(8 * at)) } & HIGH_BITS;
+        let word = !unsafe { load64(p.add(8 * at)) } & super::read::HIGH_BITS;
         // Moves the lowest bit of each byte to the top byte, the first to its lowest bit.
         stops |= ((word >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (8 * at)) as u16;
     }
@@ -162,7 +177,7 @@ unsafe fn stops_of_16(p: *const u8) -> u16 {
 mod pext {
     use std::arch::x86_64::_pext_u64;
 
-    use super::HIGH_BITS;
+    use super::super::read::HIGH_BITS;
 
     /// As [`super::blocks`].
     ///
