@@ -21,6 +21,10 @@ cargo test --workspace --exclude protojit-benches
 step 'tests of the plainest processor'
 PROTOJIT_CPU=baseline cargo test -p protojit --test differential --test encode --test hostile
 
+step 'the C ABI under valgrind'
+command -v valgrind > /dev/null || { apt-get update -q && apt-get install -y -q valgrind; }
+PROTOJIT_VALGRIND=1 cargo test --workspace --exclude protojit-benches --test header
+
 step 'tests without the compiler'
 cargo test -p protojit --no-default-features
 
