@@ -22,8 +22,11 @@ step 'tests of the plainest processor'
 PROTOJIT_CPU=baseline cargo test -p protojit --test differential --test encode --test hostile
 
 step 'the C ABI under valgrind'
-command -v valgrind > /dev/null || { apt-get update -q && apt-get install -y -q valgrind; }
-PROTOJIT_VALGRIND=1 cargo test --workspace --exclude protojit-benches --test header
+if command -v valgrind > /dev/null || { apt-get update -q && apt-get install -y -q valgrind; }; then
+    PROTOJIT_VALGRIND=1 cargo test --workspace --exclude protojit-benches --test header
+else
+    echo 'NOT RUN: valgrind could not be installed; the C program itself ran with the other tests'
+fi
 
 step 'tests without the compiler'
 cargo test -p protojit --no-default-features
