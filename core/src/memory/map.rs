@@ -383,6 +383,37 @@ mod tests {
         }
     }
 
+    /// Where there is no memory for a larger index, insertions fail and the map stays as it was: its index does not fill up, and
+    /// searches for keys that are not there end.
+    #[test]
+    fn a_full_arena_leaves_a_map_that_can_be_searched() {
+        let layout = EntryLayout::new(Storage::Bits32, Storage::Bits64);
+        for limit in (1_000..60_000).step_by(997) {
+            let arena = Arena::with_limit(limit);
+            let (mut cell, mut inserted, mut refused) = (ptr::null_mut(), Vec::new(), 0);
+            for key in 0..3_000u64 {
+                // SAFETY: one map, one layout.
+                match unsafe { entry(&mut cell, &layout, MapKey::Bits(key), NONE, &mut &arena) } {
+                    Ok((_, new)) => {
+                        assert!(new);
+                        inserted.push(key);
+                    }
+                    Err(_) => refused += 1,
+                }
+            }
+            assert!(refused > 0, "{limit}");
+            if cell.is_null() {
+                continue;
+            }
+            // SAFETY: as above.
+            unsafe {
+                assert_eq!((*cell).len as usize, inserted.len());
+                assert!(inserted.iter().all(|&key| !(*cell).find(&layout, MapKey::Bits(key)).is_null()));
+                assert!((3_000..3_100).all(|key| (*cell).find(&layout, MapKey::Bits(key)).is_null()));
+            }
+        }
+    }
+
     #[test]
     fn string_keys() {
         let arena = Arena::new();
