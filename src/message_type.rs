@@ -157,6 +157,18 @@ impl MessageType {
         Err(self.inner.schema.runtime().inner.no_compiler().clone())
     }
 
+    /// Whether encoding runs compiled code. Compiles what was not yet: encoding is otherwise compiled on first use.
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub fn is_encode_compiled(&self) -> Result<(), Fallback> {
+        #[cfg(feature = "jit")]
+        // SAFETY: the type's schema is the program's, kept alive by `self`.
+        return unsafe { self.inner.encode().code(self.inner.schema.inner()) }.map(drop).map_err(Clone::clone);
+        #[cfg(not(feature = "jit"))]
+        Err(self.inner.schema.runtime().inner.no_compiler().clone())
+    }
+
     /// Decodes a message that borrows `input` where that is large; small inputs are copied into the arena.
     ///
     /// # Errors

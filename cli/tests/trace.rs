@@ -40,6 +40,22 @@ fn compiled_and_expected_to_be() {
     trace().args(["--expect", "compiled"]).ok();
 }
 
+/// Both directions of every message asked for, without any input.
+#[test]
+fn encode_is_compiled_and_looked_at_too() {
+    if !COMPILES {
+        return;
+    }
+    let trace = json(trace().args(["-m", "hello.Address", "--expect", "compiled"]));
+    let programs = trace["programs"].as_array().or_else(|| trace["trace"]["programs"].as_array()).unwrap();
+    for message in ["hello.Person", "hello.Address"] {
+        for direction in ["decode", "encode"] {
+            let found = programs.iter().find(|row| row["message"] == message && row["direction"] == direction);
+            assert_eq!(found.unwrap_or_else(|| panic!("no row for {message}, {direction}"))["engine"], "jit");
+        }
+    }
+}
+
 #[test]
 fn a_small_arena_is_the_reason() {
     if !COMPILES {

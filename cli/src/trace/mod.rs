@@ -23,7 +23,7 @@ pub fn run(args: &TraceArgs, runtime_args: &RuntimeArgs) -> Outcome {
     let types: Vec<MessageType> = messages.iter().map(|message| runtime_args.message_type(&schema, message)).collect();
     for message_type in &types {
         // Compiles; what became of it is in the trace.
-        let _ = message_type.is_compiled();
+        let _ = (message_type.is_compiled(), message_type.is_encode_compiled());
     }
     let interpreted = runtime_args.runtime(Engine::Interp);
     let interpreted = interpreted.register_descriptors(loaded.descriptors.clone());
