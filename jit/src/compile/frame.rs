@@ -6,7 +6,7 @@ use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
 use protojit_core::memory::slots::Storage;
 use protojit_core::program::{Cardinality, DecodeOp, DecodeProgram, SlotPresence};
-use protojit_core::wire::{WireType, tag};
+use protojit_core::wire::{MAX_FIELD_NUMBER, WireType, tag};
 use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
 
 use super::code::{Code, Kept, MEM, Names, arguments, c_signature};
@@ -221,9 +221,10 @@ impl Frame<'_, '_> {
         (matches, behind)
     }
 
-    /// All accepted tags with their handlers.
+    /// All accepted tags with their handlers. Extensions of a MessageSet may have numbers that no tag holds: cut to 32 bits
+    /// theirs would be those of others.
     fn accepted(&self) -> Vec<(u32, Block)> {
-        let ops = self.s.program.ops.iter().zip(&self.s.handlers);
+        let ops = self.s.program.ops.iter().zip(&self.s.handlers).filter(|(op, _)| op.number <= MAX_FIELD_NUMBER);
         ops.flat_map(|(op, handlers)| [Some((op.tag, handlers.primary)), handlers.alternate]).flatten().collect()
     }
 

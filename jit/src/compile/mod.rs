@@ -223,6 +223,8 @@ impl Compiler {
                 return Err(JitError::TooLarge { fields: program.fields(), bound: self.field_bound });
             }
         }
+        // A schema of thousands of messages must not be compiled for an arena that has no place for it.
+        self.arena.check_room()?;
         let shim = P::shim(&self.stubs);
         for callee in programs.deps().iter().flat_map(|dep| dep.members()) {
             // A callee that was compiled meanwhile keeps its entry.

@@ -102,6 +102,15 @@ impl MachineCodeArena {
         self.inner.stats()
     }
 
+    /// Whether there is room for anything at all: to be asked before code is made that has no place to go.
+    ///
+    /// # Errors
+    ///
+    /// [`McodeError::NoRoom`], where not one chunk is free.
+    pub fn check_room(&self) -> Result<(), McodeError> {
+        self.inner.check_room()
+    }
+
     /// The addresses that the arena occupies. They never change.
     pub fn address_range(&self) -> std::ops::Range<usize> {
         let start = self.inner.base().addr();
@@ -242,6 +251,17 @@ impl Inner {
             Some(more) => self.unlock(more).map(Some),
             None => Ok(None),
         }
+    }
+
+    fn check_room(&self) -> Result<(), McodeError> {
+        let is_full = || self.lock().chunks.largest() == 0;
+        if is_full() {
+            self.retry_quarantine();
+            if is_full() {
+                return Err(self.no_room(self.chunk));
+            }
+        }
+        Ok(())
     }
 
     fn find(&self, pick: impl FnOnce(&mut ChunkMap) -> Option<Run>) -> Option<Run> {
