@@ -6,12 +6,13 @@
 //!   an accident.
 //! * [`guard`]: memory that ends directly before an unmapped page, for inputs and arena chunks.
 //! * [`dump`]: a message as text, everything in it included.
-//! * [`pair`]: the two engines over one schema, held against each other.
+//! * [`pair`]: the two engines over one schema, held against each other, and [`oracle`]: against prost-reflect.
 
 pub mod again;
 pub mod dump;
 pub mod guard;
 pub mod mutate;
+pub mod oracle;
 pub mod pair;
 pub mod rng;
 pub mod schema_gen;
