@@ -15,7 +15,7 @@ use super::{CLOSED_BY_GROUP, DecodeCtx, SLACK};
 use crate::bytes::copy;
 
 /// Inputs of at most so many bytes are copied into the arena also where they could be borrowed: behind the copy lies padding, so
-/// that the fast loop reaches to its end, which is worth more than the copy costs.
+/// that fast code reaches to its end. Of longer ones only the last bytes are copied ([`super::tail`]).
 pub const SMALL_INPUT: usize = 512;
 
 /// The arena's counter of decodes by compiled code.

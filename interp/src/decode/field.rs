@@ -17,7 +17,8 @@ use super::{CLOSED_BY_GROUP, DecodeCtx};
 
 /// Reads a tag at `p` and the field behind it.
 ///
-/// Returns what [`decode_field`] returns; for an end-group tag what [`decode_frame`] returns then.
+/// Returns the position behind the field, at most `limit`, or null after an error, which is recorded in `ctx` then; for an end-group
+/// tag what [`decode_frame`] returns then.
 ///
 /// # Safety
 /// As [`decode_frame`], with `p` before `limit`.
@@ -39,7 +40,7 @@ pub unsafe fn decode_next(
 }
 
 /// Decodes one field whose tag `tag` was read at `start`; `p` is behind the tag. `op` is the operation of its number, `None`
-/// where the program has none. For the slow exits of compiled code.
+/// where the program has none.
 ///
 /// Returns the position behind the field, at most `limit`, or null after an error, which is recorded in `ctx` then. An
 /// end-group tag closes the frame: the return value is that of [`decode_frame`] then.
@@ -47,7 +48,7 @@ pub unsafe fn decode_next(
 /// # Safety
 /// As [`decode_frame`]; `op` is one of the program's operations, and `start <= p <= limit`.
 #[expect(clippy::too_many_arguments, reason = "the state of a frame, in registers")]
-pub unsafe fn decode_field(
+pub(super) unsafe fn decode_field(
     program: &DecodeProgram,
     op: Option<&DecodeOp>,
     tag: u32,

@@ -32,7 +32,7 @@ const EMPTY: StrSlot = StrSlot { ptr: std::ptr::null(), len: 0, cap: 0 };
 /// One entry; `p` is at its length.
 ///
 /// # Safety
-/// As [`decode_field`](super::decode_field).
+/// As [`decode_field`](super::field::decode_field).
 #[inline(never)]
 pub(super) unsafe fn entry(
     program: &DecodeProgram,

@@ -23,7 +23,7 @@ const MESSAGE: u32 = make_tag(3, WireType::Len);
 /// One item whose tag was read at `start`.
 ///
 /// # Safety
-/// As [`decode_field`](super::decode_field).
+/// As [`decode_field`](super::field::decode_field).
 #[inline(never)]
 pub(super) unsafe fn item(
     program: &DecodeProgram,

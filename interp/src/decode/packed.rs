@@ -15,7 +15,7 @@ use super::varints;
 /// One element of a list that came unpacked.
 ///
 /// # Safety
-/// As [`decode_field`](super::decode_field).
+/// As [`decode_field`](super::field::decode_field).
 pub(super) unsafe fn element(
     program: &DecodeProgram,
     op: &DecodeOp,
@@ -51,11 +51,11 @@ pub(super) unsafe fn element(
     }
 }
 
-/// A packed list of the operation's numbers; `p` is at its length. Returns what [`decode_field`](super::decode_field) returns. For
+/// A packed list of the operation's numbers; `p` is at its length. Returns what [`decode_next`](super::decode_next) returns. For
 /// compiled code.
 ///
 /// # Safety
-/// As [`decode_field`](super::decode_field); `op` is a list of numbers.
+/// As [`decode_next`](super::decode_next); `op` is a list of numbers.
 pub unsafe fn decode_packed(
     program: &DecodeProgram,
     op: &DecodeOp,
@@ -75,7 +75,7 @@ pub unsafe fn decode_packed(
 /// A packed list; `p` is at its length.
 ///
 /// # Safety
-/// As [`decode_field`](super::decode_field).
+/// As [`decode_field`](super::field::decode_field).
 #[inline(never)]
 pub(super) unsafe fn packed(
     program: &DecodeProgram,

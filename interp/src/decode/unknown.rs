@@ -75,7 +75,7 @@ const FIXED32: u32 = WireType::Fixed32 as u32;
 /// Skips the field whose tag `tag` was read at `start` and keeps its bytes. Gives the position behind it, or null.
 ///
 /// # Safety
-/// As [`decode_field`](super::decode_field).
+/// As [`decode_field`](super::field::decode_field).
 #[inline(never)]
 pub(super) unsafe fn unknown_field(
     program: &DecodeProgram,

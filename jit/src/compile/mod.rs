@@ -15,7 +15,8 @@
 //! `limit` and the context's `safe`: behind every position below `edge` at least
 //! [`SLACK`](protojit_interp::decode::context::SLACK) bytes can be loaded, so that tags, varints and the first 32 bytes
 //! of a string are loaded without further checks. A value that runs past the limit is noticed after it was read, before
-//! the next tag. A frame that reaches `safe` before its limit is finished by the interpreter.
+//! the next tag. A frame that reaches `safe` before its limit goes on in a padded copy of the input's last bytes
+//! ([`tail`](protojit_interp::decode::tail)); where the arena has no room for one the interpreter finishes it.
 
 mod code;
 mod copies;
