@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 #[cfg(feature = "jit")]
-use std::sync::OnceLock;
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use protojit_core::program::{DecodeProgram, EncodeProgram, Unit, UnitRef};
 
 #[cfg(feature = "jit")]
-use crate::engine::Fallback;
+use crate::engine::{CompileMode, Engine, Fallback};
 use crate::schema::SchemaInner;
 use crate::trace::{Direction, EngineUsed, ProgramTrace};
 
@@ -95,7 +98,17 @@ pub(crate) struct Coder<P: Side> {
     pub(crate) program: UnitRef<P>,
     #[cfg(feature = "jit")]
     code: OnceLock<Result<P::Thunk, Fallback>>,
+    /// Another thread was asked to compile it.
+    #[cfg(feature = "jit")]
+    requested: AtomicBool,
 }
+
+/// What is said while another thread compiles.
+#[cfg(feature = "jit")]
+static NOT_READY: std::sync::LazyLock<Fallback> = std::sync::LazyLock::new(|| Fallback {
+    reason: "not-yet-compiled",
+    detail: "it is being compiled in the background".to_owned(),
+});
 
 impl<P: Side> Coder<P> {
     pub(crate) fn new(program: UnitRef<P>) -> Coder<P> {
@@ -103,7 +116,51 @@ impl<P: Side> Coder<P> {
             program,
             #[cfg(feature = "jit")]
             code: OnceLock::new(),
+            #[cfg(feature = "jit")]
+            requested: AtomicBool::new(false),
         }
+    }
+
+    /// The way into compiled code, or why there is none. Where nothing was compiled yet `request` is called, in
+    /// background mode and once, else compiled now.
+    ///
+    /// # Safety
+    /// As [`Coder::code`].
+    #[cfg(feature = "jit")]
+    #[inline]
+    pub(crate) unsafe fn code_by_mode(
+        &self,
+        schema: &SchemaInner,
+        request: impl FnOnce() -> std::io::Result<()>,
+    ) -> Result<P::Thunk, &Fallback> {
+        match self.code.get() {
+            Some(code) => code.as_ref().copied(),
+            // SAFETY: as promised to this function.
+            None => unsafe { self.first_code(schema, request) },
+        }
+    }
+
+    #[cfg(feature = "jit")]
+    #[cold]
+    unsafe fn first_code(
+        &self,
+        schema: &SchemaInner,
+        request: impl FnOnce() -> std::io::Result<()>,
+    ) -> Result<P::Thunk, &Fallback> {
+        // Nothing is compiled there, so there is nothing to wait for.
+        let runtime = &schema.runtime.inner;
+        if runtime.options.mode != CompileMode::Background || runtime.options.engine == Engine::Interp {
+            // SAFETY: as promised to this function.
+            return unsafe { self.code(schema) };
+        }
+        if !self.requested.swap(true, Ordering::Relaxed)
+            && let Err(error) = request()
+        {
+            let detail = format!("no thread could be started to compile it: {error}");
+            runtime.count_failure("no-thread", &detail);
+            return self.code.get_or_init(|| Err(Fallback { reason: "no-thread", detail })).as_ref().copied();
+        }
+        Err(&NOT_READY)
     }
 
     /// The way into compiled code, or why there is none. Compiles on the first call.
@@ -120,10 +177,16 @@ impl<P: Side> Coder<P> {
     #[cfg(feature = "jit")]
     #[cold]
     unsafe fn compile(&self, schema: &SchemaInner) -> Result<P::Thunk, Fallback> {
-        let compiler = schema.runtime.inner.compiler().map_err(Clone::clone)?;
+        let runtime = &schema.runtime.inner;
+        let compiler = runtime.compiler().map_err(|fallback| {
+            if fallback.reason != "engine-off" {
+                runtime.count_failure(fallback.reason, &fallback.detail);
+            }
+            fallback.clone()
+        })?;
         // SAFETY: the cache and (through the runtime) the compiler belong to the schema; code runs only in calls of types
         // of this schema, which keep it alive.
-        let outcome = unsafe { P::cache(schema).compile(compiler, &self.program) };
+        let outcome = unsafe { P::cache(schema).compile(runtime, compiler, &self.program) };
         outcome.map(|_| P::thunk(compiler.stubs()))
     }
 
@@ -171,6 +234,7 @@ impl<P: Side> Coder<P> {
             Some(Err(fallback)) => row.fall_back(&fallback),
             None => match self.code.get() {
                 Some(Err(fallback)) => row.fall_back(fallback),
+                _ if self.requested.load(Ordering::Relaxed) => row.fall_back(&NOT_READY),
                 _ => row.fall_back(&Fallback {
                     reason: "not-yet-compiled",
                     detail: "it is compiled on first use".to_owned(),

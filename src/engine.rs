@@ -93,6 +93,9 @@ pub enum CompileMode {
     Eager,
     /// On the first decode, which waits for it.
     Lazy,
+    /// By other threads, from [`Schema::message`](crate::Schema::message) on (encode: from the first encode on). The
+    /// interpreter serves until code is ready.
+    Background,
 }
 
 /// Why the interpreter was taken where compiled code was wanted.

@@ -6,12 +6,14 @@
 //! results; the interpreter takes over where no code can be compiled, and [`Runtime::trace`] says where and why.
 //!
 //! * [`Runtime`], [`RuntimeBuilder`]: engine, memory, limits.
-//! * [`Schema`], [`MessageType`]: from descriptors to messages.
+//! * [`Schema`], [`MessageType`]: from descriptors to messages; [`Registry`]: schemas under names that can be replaced.
 //! * [`Arena`], [`MessageRef`], [`Message`]: where messages live, and how they are read and changed.
 //! * [`json`], [`text`]: messages as JSON and in the text format, both ways.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
+#[cfg(feature = "jit")]
+mod background;
 mod coder;
 mod convert;
 mod counts;
@@ -19,6 +21,7 @@ mod engine;
 pub mod json;
 mod message_type;
 mod options;
+mod registry;
 mod runtime;
 mod schema;
 pub mod text;
@@ -34,6 +37,7 @@ pub use protojit_core::message::{Message, MessageMut, MessageRef};
 pub use protojit_core::program::{DecodeOptions, EncodeOptions, Shape};
 pub use protojit_core::schema as descriptors;
 pub use protojit_interp::encode::EncodeBuffer;
+pub use registry::Registry;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use schema::{RegisterError, Schema};
-pub use trace::{ArenaTrace, Direction, EngineUsed, ProgramTrace, Trace};
+pub use trace::{ArenaTrace, Direction, EngineUsed, ProgramTrace, SchemaTrace, Trace};

@@ -28,6 +28,9 @@ pub struct MessageType {
 
 #[derive(Debug)]
 pub(crate) struct TypeInner {
+    /// Jobs in the background know the type by this, and do not keep it alive.
+    #[cfg(feature = "jit")]
+    this: std::sync::Weak<TypeInner>,
     message: MessageId,
     decode: Coder<DecodeProgram>,
     encode_options: EncodeOptions,
@@ -48,7 +51,9 @@ impl Owner for TypeInner {
 
 impl TypeInner {
     pub(crate) fn new(schema: Schema, message: MessageId, decode: DecodeOptions, encode: EncodeOptions) -> Arc<Self> {
-        Arc::new(TypeInner {
+        Arc::new_cyclic(|_this| TypeInner {
+            #[cfg(feature = "jit")]
+            this: _this.clone(),
             message,
             decode: Coder::new(schema.inner().programs.decode(message, decode)),
             encode_options: encode,
@@ -57,10 +62,6 @@ impl TypeInner {
             encode_counts: EncodeCounts::default(),
             schema,
         })
-    }
-
-    pub(crate) fn is(&self, message: MessageId, decode: DecodeOptions, encode: EncodeOptions) -> bool {
-        self.message == message && self.decode.program.options == decode && self.encode_options == encode
     }
 
     #[inline]
@@ -73,7 +74,53 @@ impl TypeInner {
     #[inline]
     fn decode_code(&self) -> Result<protojit_jit::stubs::EntryThunk, &Fallback> {
         // SAFETY: `self.schema` is the programs' schema, kept alive by `self`.
-        unsafe { self.decode.code(self.schema.inner()) }
+        unsafe {
+            self.decode.code_by_mode(self.schema.inner(), || {
+                self.request(|ty| {
+                    let _ = ty.compile_decode();
+                })
+            })
+        }
+    }
+
+    /// The way into compiled encode.
+    #[cfg(feature = "jit")]
+    #[inline]
+    fn encode_code<'t>(
+        &'t self,
+        coder: &'t Coder<EncodeProgram>,
+    ) -> Result<protojit_jit::stubs::EncodeThunk, &'t Fallback> {
+        // SAFETY: `self.schema` is the programs' schema, kept alive by `self`.
+        unsafe {
+            coder.code_by_mode(self.schema.inner(), || {
+                self.request(|ty| {
+                    let _ = ty.compile_encode();
+                })
+            })
+        }
+    }
+
+    /// Has another thread compile a part of this type, if it is still there by then.
+    #[cfg(feature = "jit")]
+    fn request(&self, compile: impl FnOnce(&TypeInner) + Send + 'static) -> std::io::Result<()> {
+        let this = self.this.clone();
+        self.schema.runtime().inner.background.run(Box::new(move || {
+            if let Some(this) = this.upgrade() {
+                compile(&this);
+            }
+        }))
+    }
+
+    #[cfg(feature = "jit")]
+    fn compile_decode(&self) -> Result<(), &Fallback> {
+        // SAFETY: `self.schema` is the programs' schema, kept alive by `self`.
+        unsafe { self.decode.code(self.schema.inner()) }.map(drop)
+    }
+
+    #[cfg(feature = "jit")]
+    fn compile_encode(&self) -> Result<(), &Fallback> {
+        // SAFETY: as above.
+        unsafe { self.encode().code(self.schema.inner()) }.map(drop)
     }
 
     pub(crate) fn trace(&self, rows: &mut Vec<ProgramTrace>, seen: &mut HashMap<usize, usize>) {
@@ -100,14 +147,10 @@ impl TypeInner {
 }
 
 impl MessageType {
-    pub(crate) fn from_inner(inner: Arc<TypeInner>) -> MessageType {
-        MessageType { inner }
-    }
-
-    /// A new type, compiled now if the runtime is eager.
+    /// A type, compiled now if the runtime is eager, and soon if that is done in the background.
     pub(crate) fn compiled_by_mode(inner: Arc<TypeInner>) -> MessageType {
         #[cfg(feature = "jit")]
-        if inner.schema.runtime().inner.options.mode == CompileMode::Eager {
+        if inner.schema.runtime().inner.options.mode != CompileMode::Lazy {
             // An error is kept, and shows in the trace.
             let _ = inner.decode_code();
         }
@@ -146,7 +189,18 @@ impl MessageType {
         self.inner.decode.program.shape()
     }
 
-    /// Whether decoding runs compiled code. Compiles in lazy mode.
+    /// Compiles decode and encode now, whatever the mode; waits where another thread is at it.
+    ///
+    /// # Errors
+    /// Why one of them is interpreted.
+    pub fn compile(&self) -> Result<(), Fallback> {
+        #[cfg(feature = "jit")]
+        return self.inner.compile_decode().and_then(|()| self.inner.compile_encode()).map_err(Clone::clone);
+        #[cfg(not(feature = "jit"))]
+        Err(self.inner.schema.runtime().inner.no_compiler().clone())
+    }
+
+    /// Whether decoding runs compiled code. Compiles in lazy mode; does not wait in background mode.
     ///
     /// # Errors
     /// Why it does not.
@@ -382,8 +436,7 @@ impl MessageType {
         let program: &EncodeProgram = &coder.program;
         let message = message.as_ptr();
         #[cfg(feature = "jit")]
-        // SAFETY: `inner.schema` is the program's schema, kept alive by `self`.
-        if let Ok(thunk) = unsafe { coder.code(inner.schema.inner()) } {
+        if let Ok(thunk) = inner.encode_code(coder) {
             inner.encode_counts.count(Event::Compiled);
             let entry = program.entry.load(Ordering::Acquire);
             let frame = |_: &EncodeProgram, message, at, ctx: &mut encode::EncodeCtx| {

@@ -1,6 +1,9 @@
 //! The process-wide part.
 
+use std::collections::BTreeMap;
+use std::hash::Hasher;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Instant;
 
 use protojit_core::limits::Limits;
 use protojit_core::schema::{Schema as Descriptors, SchemaLimits};
@@ -27,11 +30,21 @@ pub struct Runtime {
 #[derive(Debug)]
 pub(crate) struct RuntimeInner {
     pub(crate) options: RuntimeBuilder,
-    schemas: Mutex<Vec<Weak<SchemaInner>>>,
+    schemas: Mutex<Vec<Registered>>,
+    failures: Mutex<BTreeMap<&'static str, u64>>,
+    #[cfg(feature = "jit")]
+    pub(crate) background: crate::background::Background,
     #[cfg(feature = "jit")]
     compiler: OnceLock<Result<protojit_jit::compile::Compiler, Fallback>>,
     #[cfg(not(feature = "jit"))]
     no_compiler: OnceLock<Fallback>,
+}
+
+/// A schema that may still be alive, by the length and hash of its descriptor set.
+#[derive(Debug)]
+struct Registered {
+    set: (usize, u64),
+    schema: Weak<SchemaInner>,
 }
 
 /// Settings of a [`Runtime`].
@@ -70,7 +83,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// When message types are compiled; default [`CompileMode::Eager`].
+    /// When message types are compiled (see [`Schema::messages`] for several at once); default [`CompileMode::Eager`].
     #[must_use]
     pub fn compile_mode(mut self, mode: CompileMode) -> Self {
         self.mode = mode;
@@ -125,6 +138,9 @@ impl RuntimeBuilder {
             inner: Arc::new(RuntimeInner {
                 options: self,
                 schemas: Mutex::default(),
+                failures: Mutex::default(),
+                #[cfg(feature = "jit")]
+                background: Default::default(),
                 #[cfg(feature = "jit")]
                 compiler: OnceLock::new(),
                 #[cfg(not(feature = "jit"))]
@@ -182,20 +198,40 @@ impl Runtime {
 
     /// Registers a serialized `FileDescriptorSet`. Links it; message types are compiled when they are asked for.
     ///
+    /// A set that is registered already, byte for byte, gives the same schema again: its programs and code are shared.
+    ///
     /// # Errors
     /// The bytes are no valid descriptor set.
     pub fn register(&self, descriptor_set: &[u8]) -> Result<Schema, RegisterError> {
+        let set = fingerprint(descriptor_set);
+        if let Some(schema) = self.registered(set, descriptor_set) {
+            return Ok(schema);
+        }
+        let started = Instant::now();
         let descriptors = Descriptors::from_descriptor_set_with(descriptor_set, &self.inner.options.schema_limits)?;
-        Ok(self.register_descriptors(descriptors))
+        Ok(self.add(set, descriptors, started))
     }
 
     /// Registers descriptors that are linked already.
     pub fn register_descriptors(&self, descriptors: Descriptors) -> Schema {
-        let schema = Schema::new(self.clone(), descriptors);
+        self.add(fingerprint(&descriptors.data().raw), descriptors, Instant::now())
+    }
+
+    fn add(&self, set: (usize, u64), descriptors: Descriptors, started: Instant) -> Schema {
+        let schema = Schema::new(self.clone(), descriptors, started.elapsed());
         let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        schemas.retain(|schema| schema.strong_count() > 0);
-        schemas.push(Arc::downgrade(schema.inner()));
+        schemas.retain(|registered| registered.schema.strong_count() > 0);
+        schemas.push(Registered { set, schema: Arc::downgrade(schema.inner()) });
         schema
+    }
+
+    fn registered(&self, set: (usize, u64), bytes: &[u8]) -> Option<Schema> {
+        let schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let candidates = schemas.iter().filter(|registered| registered.set == set);
+        let candidates: Vec<_> = candidates.filter_map(|registered| registered.schema.upgrade()).collect();
+        // A schema whose last handle this turns out to be takes its time to drop.
+        drop(schemas);
+        candidates.into_iter().find(|schema| *schema.descriptors.data().raw == *bytes).map(Schema::from_inner)
     }
 
     /// What was compiled, how large it is, which engine ran, and why not where it did not.
@@ -205,12 +241,38 @@ impl Runtime {
 
     pub(crate) fn live_schemas(&self) -> Vec<Arc<SchemaInner>> {
         let schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        schemas.iter().filter_map(Weak::upgrade).collect()
+        schemas.iter().filter_map(|registered| registered.schema.upgrade()).collect()
+    }
+}
+
+fn fingerprint(set: &[u8]) -> (usize, u64) {
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(set);
+    (set.len(), hasher.finish())
+}
+
+impl RuntimeInner {
+    /// How often programs could not be compiled, by reason.
+    pub(crate) fn failures(&self) -> BTreeMap<&'static str, u64> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 #[cfg(feature = "jit")]
 impl RuntimeInner {
+    /// Counts a program that could not be compiled. The first of each reason is a warning.
+    pub(crate) fn count_failure(&self, reason: &'static str, detail: &str) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = failures.entry(reason).or_default();
+        *count += 1;
+        let first = *count == 1;
+        drop(failures);
+        match first {
+            true => tracing::warn!(reason, detail, "messages are interpreted; later ones of this reason are counted"),
+            false => tracing::debug!(reason, detail, "a message is interpreted"),
+        }
+    }
+
     /// The compiler, made on first use, or why there is none.
     pub(crate) fn compiler(&self) -> Result<&protojit_jit::compile::Compiler, &Fallback> {
         self.compiler.get_or_init(|| self.make_compiler()).as_ref()
@@ -246,10 +308,7 @@ impl RuntimeInner {
                 None => compiler,
             })
         };
-        make().map_err(|error| {
-            tracing::warn!(reason = error.reason(), %error, "messages are interpreted");
-            Fallback { reason: error.reason(), detail: error.to_string() }
-        })
+        make().map_err(|error| Fallback { reason: error.reason(), detail: error.to_string() })
     }
 }
 

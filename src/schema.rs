@@ -1,6 +1,8 @@
 //! Registered descriptors.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use protojit_core::program::{DecodeOptions, EncodeOptions, Programs};
 use protojit_core::schema::model::MessageId;
@@ -27,6 +29,35 @@ pub struct Schema {
     inner: Arc<SchemaInner>,
 }
 
+type TypeKey = (MessageId, DecodeOptions, EncodeOptions);
+
+/// The message types that were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    found: HashMap<TypeKey, (u64, Weak<TypeInner>)>,
+    made: u64,
+    /// At how many entries those of dropped types are looked for: twice as many as were left the last time.
+    full: usize,
+}
+
+impl Types {
+    /// Those that are there, in the order in which they were made.
+    pub(crate) fn live(&self) -> Vec<Arc<TypeInner>> {
+        let mut live: Vec<_> = self.found.values().filter_map(|(number, ty)| Some((*number, ty.upgrade()?))).collect();
+        live.sort_unstable_by_key(|(number, _)| *number);
+        live.into_iter().map(|(_, ty)| ty).collect()
+    }
+
+    fn add(&mut self, key: TypeKey, ty: &Arc<TypeInner>) {
+        if self.found.len() >= self.full {
+            self.found.retain(|_, (_, ty)| ty.strong_count() > 0);
+            self.full = (self.found.len() * 2).max(8);
+        }
+        self.made += 1;
+        self.found.insert(key, (self.made, Arc::downgrade(ty)));
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct SchemaInner {
     // Compiled code goes first when this is dropped; the runtime, which owns the arena, last.
@@ -34,14 +65,16 @@ pub(crate) struct SchemaInner {
     pub(crate) decode_code: crate::trace::CodeCache<protojit_core::program::DecodeProgram>,
     #[cfg(feature = "jit")]
     pub(crate) encode_code: crate::trace::CodeCache<protojit_core::program::EncodeProgram>,
-    pub(crate) types: Mutex<Vec<std::sync::Weak<TypeInner>>>,
+    pub(crate) types: Mutex<Types>,
     pub(crate) programs: Programs,
     pub(crate) descriptors: Descriptors,
+    /// Time to parse and link the descriptors.
+    pub(crate) register_time: Duration,
     pub(crate) runtime: Runtime,
 }
 
 impl Schema {
-    pub(crate) fn new(runtime: Runtime, descriptors: Descriptors) -> Schema {
+    pub(crate) fn new(runtime: Runtime, descriptors: Descriptors, register_time: Duration) -> Schema {
         Schema {
             inner: Arc::new(SchemaInner {
                 #[cfg(feature = "jit")]
@@ -51,9 +84,14 @@ impl Schema {
                 types: Mutex::default(),
                 programs: Programs::new(descriptors.shared().clone()),
                 descriptors,
+                register_time,
                 runtime,
             }),
         }
+    }
+
+    pub(crate) fn from_inner(inner: Arc<SchemaInner>) -> Schema {
+        Schema { inner }
     }
 
     pub(crate) fn inner(&self) -> &Arc<SchemaInner> {
@@ -81,6 +119,49 @@ impl Schema {
         Ok(self.message_type(&descriptor))
     }
 
+    /// The message types of several full names, in their order. An eager runtime compiles them on several cores at once.
+    ///
+    /// # Errors
+    /// There is no message of one of the names.
+    ///
+    /// ```
+    /// let runtime = protojit::Runtime::new();
+    /// let schema = runtime.register(&[])?;
+    /// assert!(schema.messages(&[])?.is_empty());
+    /// assert!(schema.messages(&["acme.Order"]).is_err());
+    /// # Ok::<(), protojit::RegisterError>(())
+    /// ```
+    pub fn messages(&self, full_names: &[&str]) -> Result<Vec<MessageType>, RegisterError> {
+        for name in full_names {
+            if self.inner.descriptors.message(name).is_none() {
+                return Err(RegisterError::NoMessage(format!("{name:?}")));
+            }
+        }
+        #[cfg(feature = "jit")]
+        if self.inner.runtime.inner.options.mode == crate::CompileMode::Eager {
+            let next = std::sync::atomic::AtomicUsize::new(0);
+            let compile = || {
+                let mut types = Vec::new();
+                while let Some(name) = full_names.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+                    types.extend(self.message(name));
+                }
+                types
+            };
+            return std::thread::scope(|scope| {
+                let more = crate::background::threads().min(full_names.len()).saturating_sub(1);
+                // Where no thread can be started this one does all. What they compiled is kept until it is asked for below.
+                let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, compile).ok();
+                let helpers: Vec<_> = (0..more).filter_map(spawn).collect();
+                let own = compile();
+                let theirs: Vec<_> = helpers.into_iter().filter_map(|helper| helper.join().ok()).collect();
+                let types = full_names.iter().map(|name| self.message(name)).collect();
+                drop((own, theirs));
+                types
+            });
+        }
+        full_names.iter().map(|name| self.message(name)).collect()
+    }
+
     /// The message type at an index path in the last file of the set, as schema registries send it: `[1, 0]` is the
     /// first message nested in the second.
     ///
@@ -104,14 +185,13 @@ impl Schema {
         encode: EncodeOptions,
     ) -> MessageType {
         let mut types = self.inner.types.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |found: &Arc<TypeInner>| found.is(message, decode, encode);
-        if let Some(found) = types.iter().filter_map(std::sync::Weak::upgrade).find(same) {
-            return MessageType::from_inner(found);
-        }
-        types.retain(|found| found.strong_count() > 0);
-        let made = TypeInner::new(self.clone(), message, decode, encode);
-        types.push(Arc::downgrade(&made));
+        let key = (message, decode, encode);
+        let found = types.found.get(&key).and_then(|(_, ty)| ty.upgrade()).unwrap_or_else(|| {
+            let made = TypeInner::new(self.clone(), message, decode, encode);
+            types.add(key, &made);
+            made
+        });
         drop(types);
-        MessageType::compiled_by_mode(made)
+        MessageType::compiled_by_mode(found)
     }
 }

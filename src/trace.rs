@@ -3,8 +3,8 @@
 #[cfg(feature = "jit")]
 pub(crate) use cache::CodeCache;
 
-use std::collections::HashMap;
-use std::sync::{PoisonError, Weak};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::PoisonError;
 
 use crate::engine::Fallback;
 use crate::runtime::Runtime;
@@ -20,6 +20,10 @@ pub struct Trace {
     pub arena: Option<ArenaTrace>,
     /// Why there is no compiler, where there is none.
     pub no_compiler: Option<String>,
+    /// How often programs could not be compiled since the runtime was made, by reason.
+    pub failures: BTreeMap<&'static str, u64>,
+    /// The registered schemas.
+    pub schemas: Vec<SchemaTrace>,
     /// The message types that were asked for, and what they refer to.
     pub programs: Vec<ProgramTrace>,
 }
@@ -32,8 +36,22 @@ pub struct ArenaTrace {
     pub reserved: usize,
     /// Bytes of it in chunks that are taken.
     pub in_use: usize,
+    /// The most that `in_use` has been.
+    pub high_water: usize,
     /// Bytes of machine code.
     pub code_bytes: usize,
+}
+
+/// A registered schema.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct SchemaTrace {
+    /// Messages, nested ones and map entries included.
+    pub messages: usize,
+    /// Bytes of the descriptor set.
+    pub descriptor_bytes: usize,
+    /// Time to parse and link it, in microseconds.
+    pub register_micros: u64,
 }
 
 /// Decode or encode.
@@ -130,10 +148,15 @@ impl Trace {
     }
 
     pub(crate) fn collect(runtime: &Runtime) -> Trace {
-        let mut programs = Vec::new();
+        let (mut programs, mut schemas) = (Vec::new(), Vec::new());
         for schema in runtime.live_schemas() {
-            let types = schema.types.lock().unwrap_or_else(PoisonError::into_inner);
-            let types: Vec<_> = types.iter().filter_map(Weak::upgrade).collect();
+            let data = schema.descriptors.data();
+            schemas.push(SchemaTrace {
+                messages: data.messages.len(),
+                descriptor_bytes: data.raw.len(),
+                register_micros: schema.register_time.as_micros() as u64,
+            });
+            let types = schema.types.lock().unwrap_or_else(PoisonError::into_inner).live();
             let mut seen = HashMap::new();
             for found in types {
                 found.trace(&mut programs, &mut seen);
@@ -143,7 +166,12 @@ impl Trace {
         let (arena, no_compiler) = match runtime.inner.existing_compiler() {
             Some(Ok(compiler)) => {
                 let stats = compiler.arena().stats();
-                let arena = ArenaTrace { reserved: stats.reserved, in_use: stats.in_use, code_bytes: stats.code_bytes };
+                let arena = ArenaTrace {
+                    reserved: stats.reserved,
+                    in_use: stats.in_use,
+                    high_water: stats.high_water,
+                    code_bytes: stats.code_bytes,
+                };
                 (Some(arena), None)
             }
             Some(Err(fallback)) => (None, Some(fallback.detail.clone())),
@@ -151,19 +179,27 @@ impl Trace {
         };
         #[cfg(not(feature = "jit"))]
         let (arena, no_compiler) = (None, Some(runtime.inner.no_compiler().detail.clone()));
-        Trace { engine: runtime.engine().name(), arena, no_compiler, programs }
+        Trace {
+            engine: runtime.engine().name(),
+            arena,
+            no_compiler,
+            failures: runtime.inner.failures(),
+            schemas,
+            programs,
+        }
     }
 }
 
 #[cfg(feature = "jit")]
 mod cache {
     use std::collections::HashMap;
-    use std::sync::{Arc, Mutex, PoisonError};
+    use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
     use protojit_core::program::{Unit, UnitRef};
     use protojit_jit::compile::{CompiledUnit, Compiler, Program};
 
     use crate::engine::Fallback;
+    use crate::runtime::RuntimeInner;
 
     type Address = usize;
 
@@ -172,7 +208,8 @@ mod cache {
 
     /// The compiled units of one schema in one direction.
     pub(crate) struct CodeCache<P: Program> {
-        units: Mutex<HashMap<Address, Outcome<P>>>,
+        /// Whoever comes first to a unit compiles it, without the lock; others wait for that unit only.
+        units: Mutex<HashMap<Address, Arc<OnceLock<Outcome<P>>>>>,
     }
 
     impl<P: Program> Default for CodeCache<P> {
@@ -192,12 +229,16 @@ mod cache {
         ///
         /// # Safety
         /// The caller keeps `compiler` alive as long as this cache, and this cache as long as any of its code runs.
-        pub(crate) unsafe fn compile(&self, compiler: &Compiler, root: &UnitRef<P>) -> Outcome<P> {
-            let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+        pub(crate) unsafe fn compile(
+            &self,
+            runtime: &RuntimeInner,
+            compiler: &Compiler,
+            root: &UnitRef<P>,
+        ) -> Outcome<P> {
             // Children before parents, without recursion: chains can be long.
             let mut pending = vec![(root.unit().clone(), false)];
             while let Some((unit, children_done)) = pending.pop() {
-                if units.contains_key(&address(&unit)) {
+                if self.cell(&unit).get().is_some() {
                     continue;
                 }
                 if !children_done {
@@ -206,20 +247,32 @@ mod cache {
                     continue;
                 }
                 // SAFETY: the caller keeps the compiler alive as long as this cache, which owns the unit.
-                let compiled = unsafe { compiler.compile(&unit) }.map(Arc::new).map_err(|error| {
-                    let message = unit.members().first().map(P::message_name);
-                    tracing::warn!(message, reason = error.reason(), %error, "a message type is interpreted");
-                    Fallback { reason: error.reason(), detail: error.to_string() }
+                let compile = || unsafe { compiler.compile(&unit) }.map(Arc::new);
+                // Units refer to each other in one direction only, so that waiting ends.
+                self.cell(&unit).get_or_init(|| {
+                    compile().map_err(|error| {
+                        let names: Vec<_> = unit.members().iter().take(3).map(P::message_name).collect();
+                        let detail = error.to_string();
+                        runtime.count_failure(error.reason(), &format!("{}: {detail}", names.join(", ")));
+                        Fallback { reason: error.reason(), detail }
+                    })
                 });
-                units.insert(address(&unit), compiled);
             }
-            units[&address(root.unit())].clone()
+            match self.cell(root.unit()).get() {
+                Some(outcome) => outcome.clone(),
+                None => Err(Fallback { reason: "not-yet-compiled", detail: "it was not compiled".to_owned() }),
+            }
+        }
+
+        fn cell(&self, unit: &Arc<Unit<P>>) -> Arc<OnceLock<Outcome<P>>> {
+            let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
+            units.entry(address(unit)).or_default().clone()
         }
 
         /// What became of a program's unit, `None` if it was never asked for.
         pub(crate) fn unit(&self, unit: &Arc<Unit<P>>) -> Option<Outcome<P>> {
             let units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
-            units.get(&address(unit)).cloned()
+            units.get(&address(unit)).and_then(|cell| cell.get().cloned())
         }
     }
 

@@ -11,6 +11,7 @@
 pub mod again;
 pub mod dump;
 pub mod guard;
+pub mod many;
 pub mod mutate;
 pub mod oracle;
 pub mod pair;

@@ -40,7 +40,7 @@ use protojit_core::program::{DecodeProgram, EncodeProgram, Unit};
 use self::code::{Names, c_signature};
 use crate::JitError;
 use crate::host::Cpu;
-use crate::mcode::{CodeUnit, MachineCodeArena, UnitBuilder};
+use crate::mcode::{CodeUnit, MachineCodeArena, McodeError, UnitBuilder};
 use crate::stubs::{Saving, Stubs};
 
 /// Messages with more fields than this are interpreted: compile time grows with the number of fields.
@@ -237,7 +237,13 @@ impl Compiler {
             );
         }
         let mut unit = UnitBuilder::new(&self.arena, self.isa.clone(), self.stubs.symbols())?;
-        let (functions, stats) = define_unit(&mut unit, programs.members())?;
+        // Building is guarded like the compiler that it feeds: a panic costs this unit only, which is dropped unsealed.
+        let build = std::panic::AssertUnwindSafe(|| define_unit(&mut unit, programs.members()));
+        let (functions, stats) = std::panic::catch_unwind(build).unwrap_or_else(|payload| {
+            let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+            let detail = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
+            Err(JitError::Mcode(McodeError::Panic { detail }))
+        })?;
         let started = Instant::now();
         let code = unit.seal()?;
         let seal_time = started.elapsed();

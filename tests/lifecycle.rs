@@ -1,0 +1,238 @@
+//! Schemas come and go while others decode: modes, sharing, replacement, and what is left of those that went.
+
+#![cfg(feature = "jit")]
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use protojit::{Arena, CompileMode, Direction, EncodeBuffer, Engine, EngineUsed, MessageType, Registry, Runtime};
+use protojit_testing::{many, schemas};
+
+fn runtime(mode: CompileMode) -> Runtime {
+    Runtime::builder().engine(Engine::Jit).compile_mode(mode).build()
+}
+
+/// An `order.Order` with `id` and `text`.
+fn order(id: u8) -> Vec<u8> {
+    let mut bytes = vec![0x08, id, 0x12, 40];
+    bytes.extend(std::iter::repeat_n(b'a' + id % 26, 40));
+    bytes
+}
+
+/// Decodes, and encodes what came of it.
+fn round_trip(ty: &MessageType, bytes: &[u8]) -> Vec<u8> {
+    let (arena, mut buffer) = (Arena::new(), EncodeBuffer::new());
+    ty.encode_into(ty.decode(bytes, &arena).unwrap(), &mut buffer).unwrap().to_vec()
+}
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Mappings of this process that are writable and executable, and how many are executable.
+#[cfg(target_os = "linux")]
+fn code_mappings() -> (Vec<String>, usize) {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let access = |line: &str| line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+    let both = maps.lines().filter(|line| access(line).contains('w') && access(line).contains('x'));
+    (both.map(str::to_owned).collect(), maps.lines().filter(|line| access(line).contains('x')).count())
+}
+
+#[test]
+fn the_interpreter_serves_until_code_is_ready() {
+    let runtime = runtime(CompileMode::Background);
+    let schema = runtime.register(&schemas::descriptor_set("hello.proto")).unwrap();
+    let ty = schema.message("hello.Person").unwrap();
+    let bytes = [0x0a, 3, b'A', b'd', b'a'];
+    assert_eq!(round_trip(&ty, &bytes), bytes);
+    wait_until("decode is never compiled", || ty.is_compiled().is_ok());
+    let encodes = |runtime: &Runtime| {
+        let trace = runtime.trace();
+        let row = trace.programs.iter().find(|row| row.root && row.direction == Direction::Encode).unwrap().clone();
+        (row.engine, row.compiled_calls)
+    };
+    wait_until("encode is never compiled", || encodes(&runtime).0 == EngineUsed::Jit);
+    // The unit is recorded a moment before its way in is.
+    wait_until("compiled code does not serve", || {
+        assert_eq!(round_trip(&ty, &bytes), bytes);
+        encodes(&runtime).1 > 0
+    });
+    let trace = runtime.trace();
+    assert!(trace.failures.is_empty() && trace.compiled().any(|row| row.compiled_calls > 0));
+}
+
+#[test]
+fn failures_in_the_background_are_told_and_counted() {
+    let builder = Runtime::builder().engine(Engine::Jit).compile_mode(CompileMode::Background).code_arena(4096);
+    let runtime = builder.build();
+    let schema = runtime.register(&many::version(0)).unwrap();
+    let ty = schema.message("order.Order").unwrap();
+    wait_until("the failure is not reported", || ty.is_compiled().is_err_and(|error| error.reason == "arena-full"));
+    assert_eq!(round_trip(&ty, &order(1)), order(1));
+    assert!(runtime.trace().failures["arena-full"] >= 1);
+}
+
+#[test]
+fn roots_compile_on_several_threads_and_what_they_share_once() {
+    let runtime = runtime(CompileMode::Eager);
+    let schema = runtime.register(&many::descriptor_set(64)).unwrap();
+    let names: Vec<String> = (0..64).map(|number| format!("many.M{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let types = schema.messages(&names).unwrap();
+    for (ty, name) in types.iter().zip(&names) {
+        assert_eq!(ty.full_name(), *name);
+        ty.is_compiled().unwrap();
+    }
+    let trace = runtime.trace();
+    // One program for each message although each reaches others; one chunk for each, and one for the stubs.
+    assert_eq!((trace.compiled().count(), trace.programs.len()), (64, 64));
+    assert_eq!(trace.arena.unwrap().in_use, 65 << 16);
+    assert!(schema.messages(&["many.M1", "many.Nothing"]).is_err());
+}
+
+#[test]
+fn equal_descriptor_sets_are_one_schema() {
+    let runtime = runtime(CompileMode::Eager);
+    let first = runtime.register(&many::version(1)).unwrap();
+    let ty = first.message("order.Order").unwrap();
+    let used = runtime.trace().arena.unwrap().in_use;
+    let second = runtime.register(&many::version(1)).unwrap();
+    let same = second.message("order.Order").unwrap();
+    assert_eq!(same.shape().id, ty.shape().id);
+    assert_eq!(runtime.trace().arena.unwrap().in_use, used);
+    let other = runtime.register(&many::version(2)).unwrap();
+    let different = other.message("order.Order").unwrap();
+    assert_ne!(different.shape().id, ty.shape().id);
+    assert!(runtime.trace().arena.unwrap().in_use > used);
+    assert_eq!(runtime.trace().schemas.len(), 2);
+}
+
+#[test]
+fn every_failure_leaves_a_reason_a_count_and_a_working_runtime() {
+    let reasons = [
+        (Runtime::builder().code_arena(0), "arena-size"),
+        (Runtime::builder().code_arena(usize::MAX), "arena-size"),
+        (Runtime::builder().code_arena(4096), "arena-full"),
+        (Runtime::builder().max_compiled_fields(2), "message-too-large"),
+    ];
+    for (builder, reason) in reasons {
+        let runtime = builder.engine(Engine::Jit).build();
+        let schema = runtime.register(&many::version(0)).unwrap();
+        let ty = schema.message("order.Order").unwrap();
+        assert_eq!(round_trip(&ty, &order(3)), order(3));
+        let trace = runtime.trace();
+        assert_eq!(trace.failures.iter().map(|(&reason, &count)| (reason, count)).collect::<Vec<_>>(), [(reason, 2)]);
+        assert!(trace.programs.iter().all(|row| row.reason == Some(reason)), "{:?}", trace.programs);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn no_step_of_a_registration_leaves_a_page_writable_and_executable() {
+    let check = |step: &str| assert!(code_mappings().0.is_empty(), "{step}: {:?}", code_mappings().0);
+    let (_, before) = code_mappings();
+    let runtime = runtime(CompileMode::Lazy);
+    check("a runtime is made");
+    let schema = runtime.register(&many::version(5)).unwrap();
+    check("a schema is registered");
+    let ty = schema.message("order.Order").unwrap();
+    check("a message is asked for");
+    ty.is_compiled().unwrap();
+    check("decode is compiled");
+    ty.compile().unwrap();
+    check("encode is compiled");
+    assert!(code_mappings().1 > before, "the check sees compiled code");
+    assert_eq!(round_trip(&ty, &order(1)), order(1));
+    check("code ran");
+    drop((ty, schema));
+    check("the schema is dropped");
+    drop(runtime);
+    check("the runtime is dropped");
+}
+
+#[test]
+fn readers_see_the_old_schema_or_the_new_one() {
+    let (runtime, registry, done) = (runtime(CompileMode::Eager), Registry::new(), AtomicBool::new(false));
+    let reads = AtomicU64::new(0);
+    registry.replace("orders", runtime.register(&many::version(0)).unwrap());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    let ty = registry.get("orders").unwrap().message("order.Order").unwrap();
+                    assert_eq!(round_trip(&ty, &order(9)), order(9));
+                    reads.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for number in 1..200 {
+            let old = registry.replace("orders", runtime.register(&many::version(number)).unwrap()).unwrap();
+            let fields = old.descriptors().message("order.Order").unwrap();
+            assert!(fields.def().fields.iter().any(|field| *field.name == *format!("only_{}", number - 1)));
+        }
+        wait_until("nobody reads", || reads.load(Ordering::Relaxed) > 100);
+        done.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(registry.names().len(), 1);
+    drop(registry.remove("orders"));
+    assert_eq!(runtime.trace().arena.unwrap().in_use, 1 << 16, "of the code only the stubs are left");
+}
+
+/// Rounds of the stress test: `PROTOJIT_TEST_ROUNDS`, else some seconds' worth.
+fn rounds() -> usize {
+    std::env::var("PROTOJIT_TEST_ROUNDS").map_or(3_000, |value| value.parse().expect("a number"))
+}
+
+#[test]
+fn registering_and_dropping_disturbs_nobody_and_leaves_nothing() {
+    let runtime = runtime(CompileMode::Eager);
+    let (done, decodes) = (AtomicBool::new(false), AtomicU64::new(0));
+    let started = Instant::now();
+    let rounds = rounds();
+    let oracle = Runtime::builder().engine(Engine::Interp).build().register(&many::version(1)).unwrap();
+    let oracle = oracle.message("order.Order").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..2u8 {
+            let (runtime, oracle, done, decodes) = (&runtime, &oracle, &done, &decodes);
+            scope.spawn(move || {
+                let schema = runtime.register(&many::version(90_000 + usize::from(thread))).unwrap();
+                let ty = schema.message("order.Order").unwrap();
+                ty.is_compiled().unwrap();
+                for id in (0..100).cycle() {
+                    assert_eq!(round_trip(&ty, &order(id)), round_trip(oracle, &order(id)));
+                    decodes.fetch_add(1, Ordering::Relaxed);
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    // The rest of the machine is for the compiler.
+                    std::thread::yield_now();
+                }
+            });
+        }
+        let mut high_water = 0;
+        for round in 0..rounds {
+            let schema = runtime.register(&many::version(round)).unwrap();
+            let ty = schema.message("order.Order").unwrap();
+            let bytes = order((round % 100) as u8);
+            let arena = Arena::new();
+            ty.is_compiled().unwrap();
+            ty.decode(&bytes, &arena).unwrap();
+            if round == 100 {
+                high_water = runtime.trace().arena.unwrap().high_water;
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+        if rounds > 100 {
+            assert_eq!(runtime.trace().arena.unwrap().high_water, high_water, "the code arena grew");
+        }
+    });
+    println!("{rounds} rounds in {:?}, {} decodes beside", started.elapsed(), decodes.load(Ordering::Relaxed));
+    assert!(decodes.load(Ordering::Relaxed) > 100);
+    assert!(runtime.trace().failures.is_empty());
+    assert_eq!(runtime.trace().schemas.len(), 0);
+    assert_eq!(runtime.trace().arena.unwrap().in_use, 1 << 16, "of the code only the stubs are left");
+}
