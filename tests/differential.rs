@@ -7,14 +7,16 @@
 
 #![cfg(feature = "jit")]
 
+use std::time::Duration;
+
 use protojit::DecodeOptions;
 use protojit_core::schema::model::MessageId;
-use protojit_testing::mutate::mutate;
+use protojit_testing::inputs::Inputs;
 use protojit_testing::pair::{Checker, Pair, Types};
 use protojit_testing::rng::Rng;
 use protojit_testing::schema_gen::{Dialect, random_set};
 use protojit_testing::schemas;
-use protojit_testing::wire_gen::{Style, WireGen};
+use protojit_testing::soak::soak;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |value| value.parse().expect("a number"))
@@ -28,56 +30,11 @@ fn rng(test: u64) -> Rng {
     Rng::new(setting("PROTOJIT_TEST_SEED", 0) << 32 | test)
 }
 
-/// Inputs of all kinds for one message type.
-struct Inputs<'s> {
-    wire: WireGen<'s>,
-    message: MessageId,
-    rng: Rng,
-    last: Vec<u8>,
-}
-
-impl Inputs<'_> {
-    fn valid(&mut self) -> Vec<u8> {
-        let style = *self.rng.pick(&[Style::PLAIN, Style::ODD, Style::MIXED]);
-        let budget = *self.rng.pick(&[2, 10, 40, 120]);
-        self.wire.message(self.message, style, budget)
-    }
-
-    /// Longer than what is copied whatever the caller says. The bytes given come last, or amid others.
-    fn lengthened(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let wanted = protojit_interp::decode::SMALL_INPUT + self.rng.below(300);
-        let mut out = Vec::new();
-        while out.len() + bytes.len() < wanted {
-            match self.rng.below(3) {
-                0 => out.extend(self.wire.unknown_field(Style::PLAIN)),
-                _ => out.extend(self.wire.message(self.message, Style::MIXED, 40)),
-            }
-            if out.is_empty() {
-                out.extend(self.wire.unknown_field(Style::PLAIN));
-            }
-        }
-        out.extend_from_slice(bytes);
-        if self.rng.chance(20) {
-            out.extend(self.wire.unknown_field(Style::PLAIN));
-        }
-        out
-    }
-
-    fn next(&mut self) -> Vec<u8> {
-        let mut bytes = self.valid();
-        if self.rng.chance(50) {
-            let mutated = mutate(&mut self.rng, &bytes, &self.last);
-            self.last = std::mem::replace(&mut bytes, mutated);
-        }
-        if self.rng.chance(25) { self.lengthened(&bytes) } else { bytes }
-    }
-}
-
 fn check_types(checker: &mut Checker, pair: &Pair, types: &Types, message: MessageId, rng: &mut Rng, cases: usize) {
     let data = pair.interp.descriptors().data();
-    let mut inputs = Inputs { wire: WireGen::new(data, rng.fork()), message, rng: rng.fork(), last: Vec::new() };
+    let mut inputs = Inputs::new(data, message, rng);
     for _ in 0..cases {
-        let input = inputs.next();
+        let input = inputs.fresh();
         checker.check(types, &input);
     }
 }
@@ -151,4 +108,20 @@ fn random_schemas() {
         }
     }
     report("random schemas", &checker);
+}
+
+/// The first rounds of what `cargo run --release -p protojit-testing --features jit --bin soak` goes on with: narrow limits, full
+/// arenas, every option.
+#[test]
+fn soaked() {
+    let first = setting("PROTOJIT_TEST_SEED", 0) << 32;
+    let tally = soak(first, 50 * factor() as u64, Duration::MAX);
+    println!("{tally:?}");
+    assert_eq!(tally.failed, []);
+    assert!(tally.cases > 2000 * tally.rounds as usize);
+    for kind in
+        ["value", "DepthLimit", "MemoryLimit", "UnknownFieldLimit", "MessageTooLarge", "value that is not encoded"]
+    {
+        assert!(tally.seen.contains_key(kind), "{kind} was never seen");
+    }
 }

@@ -6,6 +6,7 @@
 use protojit::{Arena, DecodeErrorKind, Limits, MessageType, Runtime};
 use protojit_core::wire::{WireType, push_varint, tag};
 use protojit_testing::dump::dump;
+use protojit_testing::inputs::Inputs;
 use protojit_testing::pair::{Checker, Outcome, Pair, Types};
 use protojit_testing::rng::Rng;
 use protojit_testing::schemas;
@@ -258,6 +259,33 @@ fn unknown_fields_end_at_their_limits() {
         }
     }
     assert!(reached.0 > 50 && reached.1 > 50, "{reached:?}");
+}
+
+/// Whatever is met first: a field may ask for memory before it turns out to be damaged or too deep.
+#[test]
+fn errors_in_full_arenas() {
+    let (mut rng, mut checker) = (Rng::new(8), Checker::new());
+    for (name, max_depth) in [("kinds2.proto", 0), ("kinds2.proto", 1), ("kinds2.proto", 3), ("kinds3.proto", 2)] {
+        let limits = Limits { max_depth, ..Limits::default() };
+        let pair = Pair::with(name, &schemas::descriptor_set(name), Runtime::builder().limits(limits));
+        let data = pair.interp.descriptors().data();
+        for (id, full_name) in pair.messages() {
+            let types = pair.types(&full_name);
+            let mut inputs = Inputs::new(data, id, &mut rng);
+            for _ in 0..12 {
+                let input = inputs.fresh();
+                checker.check(&types, &input);
+                let used = checker.last_used();
+                for limit in (0..used + 64).step_by((used / 40).next_multiple_of(8).max(8)) {
+                    checker.check_in_memory(&types, &input, limit);
+                }
+            }
+        }
+    }
+    println!("{:?}", checker.seen);
+    for kind in ["MemoryLimit", "DepthLimit", "Truncated", "InvalidUtf8"] {
+        assert!(checker.seen.get(kind).is_some_and(|&count| count > 10), "{kind}");
+    }
 }
 
 /// What one engine makes of an input in an arena.

@@ -1,16 +1,18 @@
 //! What protojit's tests share.
 //!
 //! * [`rng`]: seeded random numbers, the same on every machine.
-//! * [`schemas`]: the committed schemas, and [`schema_gen`]: random ones.
+//! * [`schemas`]: the committed schemas, and [`schema_gen`]: random ones, with features ([`feature_gen`]).
 //! * [`wire_gen`]: valid wire bytes in every form the specification allows, and [`mutate`]: what is left of them after
-//!   an accident.
+//!   an accident; [`inputs`]: both, one after the other.
 //! * [`guard`]: memory that ends directly before an unmapped page, for inputs and arena chunks.
 //! * [`dump`]: a message as text, everything in it included.
-//! * [`pair`]: the two engines over one schema, held against each other, and [`oracle`]: against prost-reflect.
+//! * [`pair`]: the two engines over one schema, held against each other; [`soak`]: for hours; and [`oracle`]: against prost-reflect.
 
 pub mod again;
 pub mod dump;
+pub mod feature_gen;
 pub mod guard;
+pub mod inputs;
 pub mod many;
 pub mod mutate;
 pub mod oracle;
@@ -18,4 +20,5 @@ pub mod pair;
 pub mod rng;
 pub mod schema_gen;
 pub mod schemas;
+pub mod soak;
 pub mod wire_gen;

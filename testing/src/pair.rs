@@ -149,20 +149,56 @@ impl Checker {
     pub fn check(&mut self, types: &Types, input: &[u8]) -> Outcome {
         match self.outcomes(types, input) {
             Ok(outcome) => {
-                self.cases += 1;
-                let word = match &outcome {
-                    Outcome::Value { encoded: Ok(_), .. } => "value".to_owned(),
-                    Outcome::Value { encoded: Err(_), .. } => "value that is not encoded".to_owned(),
-                    Outcome::Error { kind, .. } => format!("{kind:?}"),
-                };
-                *self.seen.entry(word).or_default() += 1;
+                self.count(&outcome);
                 outcome
             }
             Err(difference) => {
-                let (input, difference) = self.reduce(types, input, difference);
-                panic!("{} ({} bytes)\ninput: {}\n{difference}", types.context, input.len(), hex(&input));
+                let (input, difference) = reduce(input, difference, |shorter| self.outcomes(types, shorter).err());
+                panic!("{}\n{}", types.context, report(&input, &difference));
             }
         }
+    }
+
+    /// Decodes `input` by both engines into arenas of at most `limit` bytes: the same value or the same error.
+    ///
+    /// # Panics
+    /// They differ.
+    pub fn check_in_memory(&mut self, types: &Types, input: &[u8], limit: usize) {
+        match self.outcome_in_memory(types, input, limit) {
+            Ok(outcome) => self.count(&outcome),
+            Err(difference) => {
+                let (input, difference) =
+                    reduce(input, difference, |shorter| self.outcome_in_memory(types, shorter, limit).err());
+                panic!("{}, in {limit} bytes of memory\n{}", types.context, report(&input, &difference));
+            }
+        }
+    }
+
+    fn outcome_in_memory(&mut self, types: &Types, input: &[u8], limit: usize) -> Result<Outcome, String> {
+        let at_end = self.end.at_end(input);
+        let [interp, jit] = [&types.interp, &types.jit].map(|ty| {
+            let arena = Arena::with_limit(limit);
+            ty.decode(at_end, &arena).map_or_else(Outcome::error, |message| Outcome::value(ty, message))
+        });
+        match interp == jit {
+            true => Ok(interp),
+            false => Err(format!("interp: {interp:?}\njit: {jit:?}")),
+        }
+    }
+
+    fn count(&mut self, outcome: &Outcome) {
+        self.cases += 1;
+        let word = match outcome {
+            Outcome::Value { encoded: Ok(_), .. } => "value".to_owned(),
+            Outcome::Value { encoded: Err(_), .. } => "value that is not encoded".to_owned(),
+            Outcome::Error { kind, .. } => format!("{kind:?}"),
+        };
+        *self.seen.entry(word).or_default() += 1;
+    }
+
+    /// Bytes that the interpreter took for the last input checked.
+    pub fn last_used(&self) -> usize {
+        self.arenas[0].used()
     }
 
     fn outcomes(&mut self, types: &Types, input: &[u8]) -> Result<Outcome, String> {
@@ -201,25 +237,31 @@ impl Checker {
         }
         Ok(first)
     }
+}
 
-    /// A shorter input that differs too.
-    fn reduce(&mut self, types: &Types, input: &[u8], mut difference: String) -> (Vec<u8>, String) {
-        let mut input = input.to_vec();
-        let mut step = input.len() / 2;
-        while step > 0 {
-            let mut at = 0;
-            while at + step <= input.len() {
-                let mut shorter = input.clone();
-                shorter.drain(at..at + step);
-                match self.outcomes(types, &shorter) {
-                    Err(found) => (input, difference) = (shorter, found),
-                    Ok(_) => at += step,
-                }
+/// A shorter input that differs too.
+fn reduce(input: &[u8], mut difference: String, mut differs: impl FnMut(&[u8]) -> Option<String>) -> (Vec<u8>, String) {
+    let mut input = input.to_vec();
+    let mut step = input.len() / 2;
+    while step > 0 {
+        let mut at = 0;
+        while at + step <= input.len() {
+            let mut shorter = input.clone();
+            shorter.drain(at..at + step);
+            match differs(&shorter) {
+                Some(found) => (input, difference) = (shorter, found),
+                None => at += step,
             }
-            step /= 2;
         }
-        (input, difference)
+        step /= 2;
     }
+    (input, difference)
+}
+
+/// For people: not more than a screenful.
+fn report(input: &[u8], difference: &str) -> String {
+    let shown: String = difference.chars().take(4000).collect();
+    format!("{} bytes of input: {}\n{shown}", input.len(), hex(&input[..input.len().min(1000)]))
 }
 
 /// Bytes in hexadecimal.

@@ -11,6 +11,7 @@ use prost_types::{
 };
 use protojit_core::wire::push_varint;
 
+use crate::feature_gen::with_features;
 use crate::rng::Rng;
 
 /// What a schema is written in.
@@ -20,7 +21,7 @@ pub enum Dialect {
     Proto2,
     /// `syntax = "proto3"`
     Proto3,
-    /// `edition = "2023"`, with random features of the file.
+    /// `edition = "2023"`, with random features of files, messages, enums, oneofs and fields.
     Edition,
 }
 
@@ -62,7 +63,7 @@ pub fn random_set(rng: &mut Rng, dialect: Dialect) -> Vec<u8> {
     let file = generator.file();
     let mut bytes = file.encode_to_vec();
     if dialect == Dialect::Edition {
-        generator.features(&mut bytes);
+        bytes = with_features(rng, &bytes);
     }
     let mut set = vec![0x0a];
     push_varint(bytes.len() as u64, &mut set);
@@ -112,35 +113,13 @@ impl Generator<'_> {
                 if message_set {
                     self.set_type(&mut field, Type::Message);
                     field.label = Some(Label::Optional as i32);
-                    field.options = None;
+                    (field.options, field.default_value) = (None, None);
                 }
                 field.extendee = Some(format!(".t.M{target}"));
                 file.extension.push(field);
             }
         }
         file
-    }
-
-    /// `edition` and the features of the file, which prost-types does not know.
-    fn features(&mut self, file: &mut Vec<u8>) {
-        push_varint(14 << 3, file);
-        push_varint(1000, file);
-        let mut features = Vec::new();
-        // Presence (not required everywhere), enum type, repeated encoding, UTF-8 check, message encoding.
-        for (field, values) in [(1u64, &[1u64, 2][..]), (2, &[1]), (3, &[1, 2]), (4, &[2, 3]), (5, &[1, 2])] {
-            if self.rng.chance(70) {
-                push_varint(field << 3, &mut features);
-                let value = *self.rng.pick(values);
-                push_varint(value, &mut features);
-            }
-        }
-        let mut options = Vec::new();
-        push_varint(50 << 3 | 2, &mut options);
-        push_varint(features.len() as u64, &mut options);
-        options.extend_from_slice(&features);
-        push_varint(8 << 3 | 2, file);
-        push_varint(options.len() as u64, file);
-        file.extend_from_slice(&options);
     }
 
     fn enum_type(&mut self, at: usize) -> EnumDescriptorProto {
@@ -295,6 +274,9 @@ impl Generator<'_> {
         if optional && self.rng.chance(30) {
             field.proto3_optional = Some(true);
         }
+        if self.dialect == Dialect::Proto2 && label != Label::Repeated && self.rng.chance(15) {
+            field.default_value = default_of(field.r#type());
+        }
         field
     }
 
@@ -353,6 +335,19 @@ impl Generator<'_> {
             ..part(name, number)
         }
     }
+}
+
+/// A default, as descriptors write it; enums have theirs by name, which nobody knows here.
+fn default_of(ty: Type) -> Option<String> {
+    let text = match ty {
+        Type::Message | Type::Group | Type::Enum => return None,
+        Type::Bool => "true",
+        Type::Bytes => r"\xff\000a",
+        Type::String => "é",
+        Type::Double | Type::Float => "-inf",
+        _ => "77",
+    };
+    Some(text.to_owned())
 }
 
 fn oneof(name: String) -> OneofDescriptorProto {

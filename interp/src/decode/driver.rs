@@ -238,12 +238,8 @@ fn compiled_failure(
         Some((DecodeErrorKind::MemoryLimit, at)) => Some(at),
         _ => None,
     };
-    // Out of memory: with the same room, so that it ends at the same field. Else what there is to find lies before that.
-    let scratch = match full {
-        Some(_) => arena.rehearsal(room),
-        None => Ok(Arena::with_limit(usize::MAX)),
-    };
-    let Ok(scratch) = scratch else { return error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new()) };
+    // With the same room, whatever compiled code found: within one field the interpreter may ask for memory before it finds the same.
+    let Ok(scratch) = arena.rehearsal(room) else { return error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new()) };
     let mut again = DecodeCtx::new(&scratch, ctx.begin, ctx.end, padded, limits);
     let root = super::cell::new_message(program, ctx.begin, &mut again);
     let behind = match root.is_null() {
