@@ -34,3 +34,6 @@ cargo test -p protojit --no-default-features
 step conformance
 conformance/run.sh interp
 conformance/run.sh jit
+
+step 'trace stability, with the messages of the conformance suite'
+PROTOJIT_CONFORMANCE=required cargo test -p protojit --test trace_stability

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
 use protojit_core::limits::Limits;
+use protojit_core::schema::model::FieldDef;
 use protojit_core::schema::{Schema as Descriptors, SchemaLimits};
 
 use crate::engine::{CompileMode, Cpu, Engine, Fallback};
@@ -58,6 +59,7 @@ pub struct RuntimeBuilder {
     pub(crate) cpu: Cpu,
     pub(crate) verify: bool,
     pub(crate) field_bound: Option<usize>,
+    pub(crate) refuse: Option<fn(&FieldDef) -> bool>,
 }
 
 impl Default for RuntimeBuilder {
@@ -71,6 +73,7 @@ impl Default for RuntimeBuilder {
             cpu: Cpu::Host,
             verify: cfg!(debug_assertions),
             field_bound: None,
+            refuse: None,
         }
     }
 }
@@ -129,6 +132,14 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn max_compiled_fields(mut self, fields: usize) -> Self {
         self.field_bound = Some(fields);
+        self
+    }
+
+    /// Interprets messages that have such a field, as if the compiler did not know the construct: for tests of gates.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn refuse_fields(mut self, refuse: fn(&FieldDef) -> bool) -> Self {
+        self.refuse = Some(refuse);
         self
     }
 
@@ -303,8 +314,12 @@ impl RuntimeInner {
                 };
                 protojit_jit::compile::Compiler::for_cpu(cpu, arena, options.verify)?
             };
-            Ok(match options.field_bound {
+            let compiler = match options.field_bound {
                 Some(bound) => compiler.with_field_bound(bound),
+                None => compiler,
+            };
+            Ok(match options.refuse {
+                Some(refuse) => compiler.with_refused_fields(refuse),
                 None => compiler,
             })
         };

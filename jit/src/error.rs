@@ -20,6 +20,12 @@ pub enum JitError {
         /// The bound.
         bound: usize,
     },
+    /// A test asked for it.
+    #[error("field {field:?} is not compiled, for a test")]
+    Refused {
+        /// Name of the field.
+        field: Box<str>,
+    },
 }
 
 impl From<cranelift_module::ModuleError> for JitError {
@@ -35,6 +41,7 @@ impl JitError {
             JitError::Host(_) => "host-unsupported",
             JitError::Mcode(error) => error.reason(),
             JitError::TooLarge { .. } => "message-too-large",
+            JitError::Refused { .. } => "refused",
         }
     }
 }

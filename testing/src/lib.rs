@@ -4,11 +4,13 @@
 //! * [`schemas`]: the committed schemas, and [`schema_gen`]: random ones, with features ([`feature_gen`]).
 //! * [`wire_gen`]: valid wire bytes in every form the specification allows, and [`mutate`]: what is left of them after
 //!   an accident; [`inputs`]: both, one after the other.
+//! * [`constructs`]: one message per construct.
 //! * [`guard`]: memory that ends directly before an unmapped page, for inputs and arena chunks.
 //! * [`dump`]: a message as text, everything in it included.
 //! * [`pair`]: the two engines over one schema, held against each other; [`soak`]: for hours; and [`oracle`]: against prost-reflect.
 
 pub mod again;
+pub mod constructs;
 pub mod dump;
 pub mod feature_gen;
 pub mod guard;

@@ -36,6 +36,7 @@ use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetFrontendConfig};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_module::{FuncId, Linkage, Module};
 use protojit_core::program::{DecodeProgram, EncodeProgram, Unit};
+use protojit_core::schema::model::{FieldDef, MessageId, SchemaData};
 
 use self::code::{Names, c_signature};
 use crate::JitError;
@@ -68,6 +69,9 @@ pub trait Program: sealed::Sealed + Send + Sync + Sized + 'static {
 
     /// Full name of the message.
     fn message_name(&self) -> &str;
+
+    #[doc(hidden)]
+    fn schema(&self) -> (&SchemaData, MessageId);
 
     /// What stands in the entry slot of a program without compiled code.
     #[doc(hidden)]
@@ -102,6 +106,10 @@ impl Program for DecodeProgram {
         &self.schema.message(self.message).full_name
     }
 
+    fn schema(&self) -> (&SchemaData, MessageId) {
+        (&self.schema, self.message)
+    }
+
     fn shim(stubs: &Stubs) -> *const () {
         stubs.shim()
     }
@@ -126,6 +134,10 @@ impl Program for EncodeProgram {
         &self.schema.message(self.message).full_name
     }
 
+    fn schema(&self) -> (&SchemaData, MessageId) {
+        (&self.schema, self.message)
+    }
+
     fn shim(stubs: &Stubs) -> *const () {
         stubs.encode_shim()
     }
@@ -141,6 +153,7 @@ pub struct Compiler {
     arena: MachineCodeArena,
     stubs: Stubs,
     field_bound: usize,
+    refuse: Option<fn(&FieldDef) -> bool>,
 }
 
 /// What one program was compiled to.
@@ -189,13 +202,22 @@ impl Compiler {
     pub fn for_cpu(cpu: Cpu, arena: MachineCodeArena, verify: bool) -> Result<Compiler, JitError> {
         let isa = crate::host::native_isa(cpu, verify)?;
         let stubs = Stubs::compile(&arena, &isa)?;
-        Ok(Compiler { isa, arena, stubs, field_bound: DEFAULT_FIELD_BOUND })
+        Ok(Compiler { isa, arena, stubs, field_bound: DEFAULT_FIELD_BOUND, refuse: None })
     }
 
     /// Interprets messages with more than `fields` fields.
     #[must_use]
     pub fn with_field_bound(mut self, fields: usize) -> Compiler {
         self.field_bound = fields;
+        self
+    }
+
+    /// Interprets messages that have such a field, as if the compiler did not know the construct: for tests of what
+    /// watches over compilation.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_refused_fields(mut self, refuse: fn(&FieldDef) -> bool) -> Compiler {
+        self.refuse = Some(refuse);
         self
     }
 
@@ -222,6 +244,12 @@ impl Compiler {
         for program in programs.members() {
             if program.fields() > self.field_bound {
                 return Err(JitError::TooLarge { fields: program.fields(), bound: self.field_bound });
+            }
+            if let Some(refuse) = self.refuse {
+                let (schema, message) = program.schema();
+                if let Some((_, field)) = schema.fields_of(message).into_iter().find(|(_, field)| refuse(field)) {
+                    return Err(JitError::Refused { field: field.name.clone() });
+                }
             }
         }
         // A schema of thousands of messages must not be compiled for an arena that has no place for it.
