@@ -195,8 +195,37 @@ fn extensions_of_message_sets_may_have_numbers_beyond_all_tags() {
         })
         .collect();
     assert!(extensions.len() > 16);
-    let pair = Pair::new("message set", &set_of(vec![set, leaf], extensions));
-    check_inputs(&pair, &pair.types("t.Set"), "t.Set", 2000);
+    let all: Vec<u32> = extensions.iter().map(|field| field.number() as u32).collect();
+    for only_beyond in [false, true] {
+        let some: Vec<FieldDescriptorProto> =
+            extensions.iter().filter(|field| !only_beyond || field.number() >= 1 << 29).cloned().collect();
+        let pair = Pair::new("message set", &set_of(vec![set.clone(), leaf.clone()], some));
+        let types = pair.types("t.Set");
+        check_inputs(&pair, &types, "t.Set", 2000);
+        // Fields of numbers that those of extensions become where they are cut: first in the message, after each item, and so far
+        // from the end that the bytes are compared at once.
+        let mut checker = Checker::new();
+        let long = [&[0x9a, 0x3e, 0xbc, 0x05][..], &[0; 700]].concat();
+        for &number in &all {
+            let mut unknown = Vec::new();
+            push_varint(u64::from(number << 3 | 2), &mut unknown);
+            unknown.extend([2, 0x08, 7]);
+            for &before in &all {
+                let mut item = vec![0x0b, 0x10];
+                push_varint(before.into(), &mut item);
+                item.extend([0x1a, 2, 0x08, 5, 0x0c]);
+                for parts in [vec![&unknown[..]], vec![&item, &unknown], vec![&item, &unknown, &unknown, &long]] {
+                    checker.check(&types, &parts.concat());
+                }
+                let outcome = checker.check(&types, &unknown);
+                let Outcome::Value { dump, .. } = outcome else { panic!("{number}: {outcome:?}") };
+                // No tag names those beyond.
+                let cut = number & ((1 << 29) - 1);
+                let known = !only_beyond && all.contains(&cut);
+                assert_eq!(dump.contains('?'), !known, "{number}: {dump}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -157,6 +157,17 @@ fn groups_and_message_sets_end_at_the_depth_limit() {
         let expected = (depth > limit).then_some(DecodeErrorKind::DepthLimit);
         assert_eq!(kind(&checker.check(&set, &input)), expected, "{depth}");
     }
+    // In the ordinary encoding an extension counts as much: written again it is an item, and what can be read can be written and read
+    // again.
+    for depth in limit - 6..=limit + 6 {
+        let expected = (depth > limit).then_some(DecodeErrorKind::DepthLimit);
+        let alone = field(15, &nested(depth - 2, &[], |inner| group(70, inner)));
+        assert_eq!(kind(&checker.check(&set, &alone)), expected, "{depth}");
+        // Three levels a layer here, too.
+        let chain = nested(depth / 3, &[], |inner| field(15, &field(2, inner)));
+        let expected = (depth / 3 * 3 > limit).then_some(DecodeErrorKind::DepthLimit);
+        assert_eq!(kind(&checker.check(&set, &chain)), expected, "{depth}");
+    }
     // Groups in a group (5.2), and the same type both ways in.
     for (name, layer) in
         [("Recursive", (|inner| group(2, inner)) as fn(&[u8]) -> Vec<u8>), ("Delimited", |inner| field(2, inner))]

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 
 use crate::memory::slots::Storage;
 use crate::schema::model::{FieldDef, FieldKey, FieldKind, MessageId, Presence, SchemaData};
-use crate::wire::{MAX_VARINT_LEN, WireType, tag, write_varint};
+use crate::wire::{MAX_FIELD_NUMBER, MAX_VARINT_LEN, WireType, tag, write_varint};
 
 use super::decode::{DecodeOp, DecodeOptions, DecodeProgram, MapOp};
 use super::encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram, SetTest};
@@ -109,7 +109,7 @@ impl Programs {
     }
 
     fn decode_program(&self, message: MessageId, options: DecodeOptions) -> DecodeProgram {
-        let shape = self.shape(message);
+        let (shape, message_set) = (self.shape(message), self.schema.message(message).is_message_set);
         let (mut enums, mut maps) = (Vec::new(), Vec::new());
         let count = shape.fields.len() as u32;
         let ops = (0..count)
@@ -144,6 +144,8 @@ impl Programs {
                 let (tag_word, tag_len) = written_tag(tag);
                 let (tag_bytes, tag_mask) = match tag_len {
                     5 => (1, 0),
+                    // An extension of a MessageSet that only an item can name: cut to 32 bits its tag is another field's.
+                    _ if slot.number > MAX_FIELD_NUMBER => (1, 0),
                     len => (tag_word as u32, u32::MAX >> (32 - 8 * u32::from(len))),
                 };
                 DecodeOp {
@@ -151,7 +153,10 @@ impl Programs {
                     tag_bytes,
                     tag_mask,
                     tag_len,
-                    route: Route::of(kind, cardinality(slot), wire_type == WireType::Len),
+                    route: match message_set {
+                        true => Route::General,
+                        false => Route::of(kind, cardinality(slot), wire_type == WireType::Len),
+                    },
                     access: Access::of(slot.page, hasbit, case_offset),
                     sequential: at + 1 < count,
                     number: slot.number,
@@ -179,7 +184,7 @@ impl Programs {
             size: shape.size,
             required_bits: required_bits(&shape, &required),
             required,
-            message_set: self.schema.message(message).is_message_set,
+            message_set,
             options,
             enums: enums.into(),
             maps: maps.into(),

@@ -41,8 +41,8 @@ pub struct DecodeCtx {
     pub(super) tail: *const u8,
     /// Where the copied bytes begin in the input.
     pub(super) tail_from: *const u8,
-    /// There was no memory for the copy: it is not tried again.
-    pub(super) tail_refused: bool,
+    /// Room for that copy, of `2 * SLACK` bytes; null where there is none.
+    pub(super) tail_room: *mut u8,
     /// The first byte of the input (of the padded copy where there is one).
     pub begin: *const u8,
     /// The end of the input.
@@ -87,7 +87,7 @@ impl DecodeCtx {
             thunk: std::ptr::null(),
             tail: std::ptr::null(),
             tail_from: std::ptr::null(),
-            tail_refused: false,
+            tail_room: std::ptr::null_mut(),
             begin,
             end,
             arena,

@@ -145,6 +145,7 @@ where
                 Some(message) => message.as_ptr(),
                 None => super::cell::new_message(program, begin, &mut ctx),
             };
+            ctx.keep_tail_room(padded);
             (begin, root)
         }
     };
@@ -242,6 +243,7 @@ fn compiled_failure(
     let Ok(scratch) = arena.rehearsal(room) else { return error(program, DecodeErrorKind::MemoryLimit, 0, Vec::new()) };
     let mut again = DecodeCtx::new(&scratch, ctx.begin, ctx.end, padded, limits);
     let root = super::cell::new_message(program, ctx.begin, &mut again);
+    again.keep_tail_room(padded);
     let behind = match root.is_null() {
         true => root,
         // SAFETY: a fresh message of the program's layout; the input is the same, and still there.

@@ -146,7 +146,18 @@ unsafe fn value(
                 if from.is_null() {
                     return null;
                 }
-                message(program, op, start, from, from.add(len), msg, ctx)
+                if !program.message_set {
+                    return message(program, op, start, from, from.add(len), msg, ctx);
+                }
+                // It counts like the item that it is when it is written again: else what was read at the limit could not be read
+                // once more.
+                let Some(depth) = ctx.depth.checked_sub(1) else {
+                    return ctx.fail(DecodeErrorKind::DepthLimit, start);
+                };
+                ctx.depth = depth;
+                let end = message(program, op, start, from, from.add(len), msg, ctx);
+                ctx.depth = depth + 1;
+                end
             }
             ValueKind::Group => {
                 let Some(child) = op.child.get() else {

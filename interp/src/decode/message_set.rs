@@ -3,7 +3,7 @@
 //! An item is a group 1 of a type id (field 2, the extension's number) and a message (field 3), in either order; what else stands
 //! in it is ignored, as is a second id or message, and an item that lacks one of them. An item of a type the program does not know
 //! is kept as it came. Extensions in the ordinary encoding are accepted too, by the ordinary code. An item counts as one level of
-//! nesting, its message as another.
+//! nesting, its message as another; and so does an extension in the ordinary encoding, which becomes an item when it is written again.
 
 use protojit_core::error::DecodeErrorKind;
 use protojit_core::program::{Cardinality, DecodeProgram, ValueKind};

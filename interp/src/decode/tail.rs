@@ -34,6 +34,15 @@ impl Moved {
 }
 
 impl DecodeCtx {
+    /// Takes memory for the copy, unless padding follows the input anyway. Before anything else is decoded: so that the engines, which
+    /// come to the last bytes at slightly different positions, use the same memory.
+    #[inline(always)]
+    pub(super) fn keep_tail_room(&mut self, padded: bool) {
+        if !padded {
+            self.tail_room = self.bump.take(2 * SLACK).unwrap_or(std::ptr::null_mut());
+        }
+    }
+
     /// Moves a frame that is at `p`, before its limit, into the copy of the last bytes. `None` where it goes on as it is.
     ///
     /// # Safety
@@ -41,15 +50,11 @@ impl DecodeCtx {
     #[inline(never)]
     pub unsafe fn move_to_tail(&mut self, p: *const u8, limit: *const u8) -> Option<Moved> {
         if self.tail.is_null() {
-            let len = self.end.addr() - p.addr();
-            if self.tail_refused || len > SLACK {
+            let (len, at) = (self.end.addr() - p.addr(), self.tail_room);
+            if at.is_null() || len > SLACK {
                 return None;
             }
-            let Some(at) = self.bump.take(len + SLACK) else {
-                self.tail_refused = true;
-                return None;
-            };
-            // SAFETY: fresh memory of that size; the input reaches to `end`.
+            // SAFETY: fresh memory of twice that size; the input reaches to `end`.
             unsafe {
                 copy(p, at, len);
                 at.add(len).write_bytes(0, SLACK);
