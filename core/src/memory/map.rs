@@ -348,6 +348,28 @@ mod tests {
     use super::super::Arena;
     use super::*;
 
+    /// What the sender of a message cannot know: no two processes hash alike, and neither does one without a seed.
+    #[test]
+    fn hashes_are_seeded() {
+        let (name, asked) = ("memory::map::tests::hashes_are_seeded", "PROTOJIT_TEST_PRINT_HASHES");
+        let own = format!("hashes {} {}", hash(MapKey::Bits(7)), hash(MapKey::Str(b"seven")));
+        if std::env::var_os(asked).is_some() {
+            return println!("{own}");
+        }
+        let program = std::env::current_exe().unwrap();
+        let words: Vec<_> =
+            std::env::var_os("PROTOJIT_TEST_RUNNER").into_iter().chain([program.into_os_string()]).collect();
+        let mut seen = std::collections::HashSet::from([own]);
+        for _ in 0..3 {
+            let mut command = std::process::Command::new(&words[0]);
+            let output =
+                command.args(&words[1..]).args([name, "--exact", "--nocapture"]).env(asked, "1").output().unwrap();
+            let text = String::from_utf8(output.stdout).unwrap();
+            let line = text.lines().find_map(|line| line.find("hashes ").map(|at| line[at..].to_owned())).unwrap();
+            assert!(seen.insert(line.clone()), "{line} came twice");
+        }
+    }
+
     const NONE: StrSlot = StrSlot { ptr: ptr::null(), len: 0, cap: 0 };
 
     #[test]
