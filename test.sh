@@ -21,6 +21,14 @@ cargo test --workspace --exclude protojit-benches
 step 'tests of the plainest processor'
 PROTOJIT_CPU=baseline cargo test -p protojit --test differential --test encode --test hostile
 
+step 'instructions'
+if command -v valgrind > /dev/null || { apt-get update -q && apt-get install -y -q valgrind; }; then
+    cargo run --quiet --profile gate -p protojit-gate -- check
+    cargo run --quiet --profile gate -p protojit-gate -- selftest
+else
+    echo 'NOT RUN: valgrind could not be installed'
+fi
+
 step 'the C ABI under valgrind'
 if command -v valgrind > /dev/null || { apt-get update -q && apt-get install -y -q valgrind; }; then
     PROTOJIT_VALGRIND=1 cargo test --workspace --exclude protojit-benches --test header
