@@ -6,6 +6,7 @@ cd "$(dirname "$0")"
 export CARGO_TERM_COLOR=never RUST_BACKTRACE=1
 
 step() { printf '\n== %s\n' "$*"; }
+has_valgrind() { command -v valgrind > /dev/null || { apt-get update -q && apt-get install -y -q valgrind; }; }
 
 step style
 cargo fmt --all --check
@@ -22,7 +23,7 @@ step 'tests of the plainest processor'
 PROTOJIT_CPU=baseline cargo test -p protojit --test differential --test encode --test hostile
 
 step 'instructions'
-if command -v valgrind > /dev/null || { apt-get update -q && apt-get install -y -q valgrind; }; then
+if has_valgrind; then
     cargo run --quiet --profile gate -p protojit-gate -- check
     cargo run --quiet --profile gate -p protojit-gate -- selftest
 else
@@ -30,7 +31,7 @@ else
 fi
 
 step 'the C ABI under valgrind'
-if command -v valgrind > /dev/null || { apt-get update -q && apt-get install -y -q valgrind; }; then
+if has_valgrind; then
     PROTOJIT_VALGRIND=1 cargo test --workspace --exclude protojit-benches --test header
 else
     echo 'NOT RUN: valgrind could not be installed; the C program itself ran with the other tests'
