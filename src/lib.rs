@@ -21,6 +21,7 @@ mod engine;
 pub mod json;
 mod message_type;
 mod options;
+mod projection;
 mod registry;
 mod runtime;
 mod schema;
@@ -34,7 +35,7 @@ pub use protojit_core::error::{DecodeError, DecodeErrorKind, EncodeError, Encode
 pub use protojit_core::limits::Limits;
 pub use protojit_core::memory::{Arena, ArenaFull};
 pub use protojit_core::message::{Message, MessageMut, MessageRef};
-pub use protojit_core::program::{DecodeOptions, EncodeOptions, Shape};
+pub use protojit_core::program::{BindError, DecodeOptions, EncodeOptions, Mismatch, ProjectError, Rest, Shape};
 pub use protojit_core::schema as descriptors;
 pub use protojit_interp::encode::EncodeBuffer;
 pub use registry::Registry;

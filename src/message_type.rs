@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use protojit_core::error::{DecodeError, EncodeError, EncodeErrorKind, FieldPath};
 use protojit_core::memory::{Arena, ArenaFull, Counts, Owner};
 use protojit_core::message::{Message, MessageMut, MessageRef};
-use protojit_core::program::{DecodeOptions, DecodeProgram, EncodeOptions, EncodeProgram, Layout, Shape};
+use protojit_core::program::{DecodeOptions, DecodeProgram, DecodeRef, EncodeOptions, EncodeProgram, Layout, Shape};
 use protojit_core::schema::MessageDescriptor;
 use protojit_core::schema::model::MessageId;
 use protojit_interp::decode::{self, COMPILED_CALLS, DISAGREEMENTS, FINISHED_BYTES, INTERPRETED_CALLS, Input};
@@ -23,7 +23,7 @@ use crate::trace::ProgramTrace;
 /// A message of a registered schema with its options, ready to decode and encode. Cheap to clone, `Send + Sync`.
 #[derive(Clone, Debug)]
 pub struct MessageType {
-    inner: Arc<TypeInner>,
+    pub(crate) inner: Arc<TypeInner>,
 }
 
 #[derive(Debug)]
@@ -32,8 +32,8 @@ pub(crate) struct TypeInner {
     #[cfg(feature = "jit")]
     this: std::sync::Weak<TypeInner>,
     message: MessageId,
-    decode: Coder<DecodeProgram>,
-    encode_options: EncodeOptions,
+    pub(crate) decode: Coder<DecodeProgram>,
+    pub(crate) encode_options: EncodeOptions,
     /// Made and compiled on first use.
     encode: OnceLock<Coder<EncodeProgram>>,
     decode_counts: [AtomicU64; Arena::COUNTERS],
@@ -50,12 +50,12 @@ impl Owner for TypeInner {
 }
 
 impl TypeInner {
-    pub(crate) fn new(schema: Schema, message: MessageId, decode: DecodeOptions, encode: EncodeOptions) -> Arc<Self> {
+    pub(crate) fn new(schema: Schema, decode: DecodeRef, encode: EncodeOptions) -> Arc<Self> {
         Arc::new_cyclic(|_this| TypeInner {
             #[cfg(feature = "jit")]
             this: _this.clone(),
-            message,
-            decode: Coder::new(schema.inner().programs.decode(message, decode)),
+            message: decode.message,
+            decode: Coder::new(decode),
             encode_options: encode,
             encode: OnceLock::new(),
             decode_counts: Default::default(),
@@ -66,7 +66,10 @@ impl TypeInner {
 
     #[inline]
     fn encode(&self) -> &Coder<EncodeProgram> {
-        self.encode.get_or_init(|| Coder::new(self.schema.inner().programs.encode(self.message, self.encode_options)))
+        self.encode.get_or_init(|| {
+            let shape = self.decode.program.shape();
+            Coder::new(self.schema.inner().programs.encode_shape(shape, self.encode_options))
+        })
     }
 
     /// The way into compiled decode.
@@ -161,12 +164,13 @@ impl MessageType {
 
     /// The same message with other decode options. Options are compiled in: this may compile.
     pub fn with_decode_options(&self, options: DecodeOptions) -> MessageType {
-        self.inner.schema.message_type_by_id(self.inner.message, options, self.inner.encode_options)
+        let program = self.inner.schema.inner().programs.rebind(&self.inner.decode.program, options);
+        self.inner.schema.message_type_of(program, self.inner.encode_options)
     }
 
     /// The same message with other encode options.
     pub fn with_encode_options(&self, options: EncodeOptions) -> MessageType {
-        self.inner.schema.message_type_by_id(self.inner.message, self.inner.decode.program.options, options)
+        self.inner.schema.message_type_of(self.inner.decode.program.clone(), options)
     }
 
     /// The schema.
@@ -184,7 +188,8 @@ impl MessageType {
         &self.inner.schema.descriptors().data().message(self.inner.message).full_name
     }
 
-    /// The shape that it decodes into: all fields, known extensions included. Field handles are resolved on it.
+    /// The shape that it decodes into: all fields, known extensions included, unless it was [bound](MessageType::bind)
+    /// to another. Field handles are resolved on it.
     pub fn shape(&self) -> &Shape {
         self.inner.decode.program.shape()
     }

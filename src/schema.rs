@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use protojit_core::program::{DecodeOptions, EncodeOptions, Programs};
+use protojit_core::program::{DecodeOptions, DecodeRef, EncodeOptions, LayoutId, Programs};
 use protojit_core::schema::model::MessageId;
 use protojit_core::schema::{MessageDescriptor, Schema as Descriptors, SchemaError};
 
@@ -29,7 +29,7 @@ pub struct Schema {
     inner: Arc<SchemaInner>,
 }
 
-type TypeKey = (MessageId, DecodeOptions, EncodeOptions);
+type TypeKey = (MessageId, LayoutId, DecodeOptions, EncodeOptions);
 
 /// The message types that were asked for.
 #[derive(Debug, Default)]
@@ -175,19 +175,16 @@ impl Schema {
 
     /// The message type of a descriptor of this schema.
     pub fn message_type(&self, descriptor: &MessageDescriptor) -> MessageType {
-        self.message_type_by_id(descriptor.id(), DecodeOptions::default(), EncodeOptions::default())
+        let program = self.inner.programs.decode(descriptor.id(), DecodeOptions::default());
+        self.message_type_of(program, EncodeOptions::default())
     }
 
-    pub(crate) fn message_type_by_id(
-        &self,
-        message: MessageId,
-        decode: DecodeOptions,
-        encode: EncodeOptions,
-    ) -> MessageType {
+    /// The message type that decodes by a program of this schema, and encodes what that fills.
+    pub(crate) fn message_type_of(&self, decode: DecodeRef, encode: EncodeOptions) -> MessageType {
         let mut types = self.inner.types.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (message, decode, encode);
+        let key = (decode.message, decode.shape().id, decode.options, encode);
         let found = types.found.get(&key).and_then(|(_, ty)| ty.upgrade()).unwrap_or_else(|| {
-            let made = TypeInner::new(self.clone(), message, decode, encode);
+            let made = TypeInner::new(self.clone(), decode, encode);
             types.add(key, &made);
             made
         });

@@ -8,7 +8,7 @@ use super::map::entry_defs;
 use super::types::sealed::{Key, Single};
 use super::types::{Bytes, Enum, List, Map, Msg, Str};
 use crate::memory::slots::Storage;
-use crate::program::{FieldSlot, Layout, LayoutId, NO_CASE, Path};
+use crate::program::{FieldSlot, Layout, LayoutId, NO_CASE, Path, split};
 use crate::schema::model::{FieldKey, FieldKind};
 
 /// Why a handle was not made.
@@ -207,15 +207,6 @@ fn handle<T: FieldType>(
         probe: Probe::of(slot).unwrap_or_default(),
     };
     Ok(Field { place, of: PhantomData })
-}
-
-/// The first name of a path, and what is behind its dot.
-fn split(path: &str) -> (&str, Option<&str>) {
-    let inside = if path.starts_with('[') { path.find(']').unwrap_or(0) } else { 0 };
-    match path[inside..].find('.') {
-        Some(dot) => (&path[..inside + dot], Some(&path[inside + dot + 1..])),
-        None => (path, None),
-    }
 }
 
 fn no_field(layout: &Layout, field: &str) -> HandleError {

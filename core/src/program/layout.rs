@@ -139,6 +139,8 @@ pub struct Layout {
     pub required: Box<[u32]>,
     /// This message, or one that it reaches, has required fields.
     pub reaches_required: bool,
+    /// Fields that the shape leaves out are kept as unknown fields. False only for projections that drop them.
+    pub keeps_rest: bool,
     /// Name to position in `fields`, made when first asked for.
     names: OnceLock<NameTable>,
     pub(super) paths: Paths,
@@ -224,6 +226,7 @@ impl Layout {
             numbers: NumberTable::new(slots.iter().map(|slot| slot.number)),
             fields: slots.into(),
             reaches_required: !required.is_empty(),
+            keeps_rest: true,
             names: OnceLock::new(),
             paths: Paths::default(),
             required,

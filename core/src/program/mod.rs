@@ -7,7 +7,10 @@
 //!
 //! [`Programs`] builds and caches them for one schema, one strongly connected component of messages at a time.
 
+mod bind;
 mod build;
+mod build_decode;
+mod build_encode;
 mod decode;
 mod encode;
 mod layout;
@@ -16,7 +19,9 @@ mod numbers;
 mod ops;
 mod paths;
 mod unit;
+mod view;
 
+pub use bind::{BindError, Mismatch};
 pub use build::Programs;
 pub use decode::{CompiledFrame, DecodeOp, DecodeOptions, DecodeProgram, MapOp};
 pub use encode::{EncodeMapOp, EncodeOp, EncodeOptions, EncodeProgram, SetTest};
@@ -27,6 +32,8 @@ pub use numbers::NumberTable;
 pub use ops::{Access, Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
 pub use paths::{Hop, Path};
 pub use unit::{Child, Linker, Unit, UnitRef, components};
+pub(crate) use view::split;
+pub use view::{ProjectError, Rest};
 
 /// A decode program, and what keeps it alive.
 pub type DecodeRef = UnitRef<DecodeProgram>;

@@ -10,6 +10,7 @@ use protojit_core::wire::{MAX_FIELD_NUMBER, WireType, tag};
 use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
 
 use super::code::{Code, Kept, MEM, Names, arguments, c_signature};
+use super::skip::Skips;
 use crate::helpers;
 use crate::stubs::Saving;
 
@@ -234,13 +235,15 @@ impl Frame<'_, '_> {
 
         let [p] = self.switch_to(self.s.blocks.dispatch);
         let accepted = self.accepted();
-        let has_long = accepted.iter().any(|&(tag, _)| tag >= 0x80);
+        let skips = self.declare_skips();
+        let has_long = skips.is_some() || accepted.iter().any(|&(tag, _)| tag >= 0x80);
         let long = if has_long { self.block(&[types::I64]) } else { self.s.blocks.step };
         let group_end = self.cold_block(&[types::I64, types::I32]);
         let other = self.cold_block(&[types::I64, types::I32]);
 
         let first = self.b.ins().uload8(types::I32, MEM, p, 0);
-        if let Some(highest) = accepted.iter().map(|&(tag, _)| tag).filter(|&tag| tag < 0x80).max() {
+        let highest = accepted.iter().map(|&(tag, _)| tag).filter(|&tag| tag < 0x80).max();
+        if let Some(highest) = if skips.is_some() { Some(0x7f) } else { highest } {
             // Also end-group tags of the numbers in the table.
             let mut targets = vec![None; highest as usize + 1];
             for number in 1..=highest >> 3 {
@@ -251,10 +254,13 @@ impl Frame<'_, '_> {
             for &(tag, handler) in accepted.iter().filter(|&&(tag, _)| tag < 0x80) {
                 targets[tag as usize] = Some(handler);
             }
+            let behind = self.add(p, 1);
             let mut table = Vec::new();
-            for target in targets {
-                let call = match target {
-                    Some(block) if block != group_end => (block, &[p][..]),
+            for (tag, target) in (0..).zip(targets) {
+                let skip = skips.filter(|_| tag >> 3 != 0 && self.s.program.op(tag >> 3).is_none());
+                let call = match (target, skip.and_then(|skips| skips.of(tag & 7))) {
+                    (Some(block), _) if block != group_end => (block, &[p][..]),
+                    (None, Some(block)) => (block, &[behind][..]),
                     _ => (target.unwrap_or(other), &[p, first][..]),
                 };
                 table.push(self.b.func.dfg.block_call(call.0, &arguments(call.1)));
@@ -288,12 +294,15 @@ impl Frame<'_, '_> {
         self.jump(self.s.blocks.end, &[position]);
 
         if has_long {
-            self.emit_long_dispatch(long, &accepted);
+            self.emit_long_dispatch(long, &accepted, skips);
+        }
+        if let Some(skips) = skips {
+            self.emit_skips(skips);
         }
     }
 
     /// Tags of two bytes and more.
-    fn emit_long_dispatch(&mut self, long: Block, accepted: &[(u32, Block)]) {
+    fn emit_long_dispatch(&mut self, long: Block, accepted: &[(u32, Block)], skips: Option<Skips>) {
         // Where the tag begins, the position behind it, the tag.
         let by_number = self.block(&[types::I64, types::I64, types::I32]);
         let three = accepted.iter().any(|&(tag, _)| tag >= 1 << 14);
@@ -335,10 +344,20 @@ impl Frame<'_, '_> {
                 cases.push((case, chunk.to_vec()));
             }
         }
-        let unknown = self.cold_block(&[]);
+        let unknown = if skips.is_some() { self.block(&[]) } else { self.cold_block(&[]) };
         switch.emit(&mut self.b, number, unknown);
         self.b.switch_to_block(unknown);
-        self.jump(self.s.blocks.step, &[p]);
+        match skips {
+            Some(skips) => {
+                let skip = self.b.create_block();
+                // Overlong tags of short numbers may be those of known fields.
+                let long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, found, 0x80);
+                self.branch(long, (skip, &[]), (self.s.blocks.step, &[p]));
+                self.b.switch_to_block(skip);
+                self.jump_skip(skips, found, p, behind);
+            }
+            None => self.jump(self.s.blocks.step, &[p]),
+        }
         for (case, tags) in cases {
             self.b.switch_to_block(case);
             if three {

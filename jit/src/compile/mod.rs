@@ -7,7 +7,7 @@
 //! registers, so that the hot path holds everything in registers.
 //!
 //! `frame` sets up a decode function, its dispatch and its ends; `values` reads varints, lengths and text; `fields` and
-//! `maps` are the handlers. `encode`, `encode_maps` and `copies` are the whole of an encode function. `code` is what both are built with.
+//! `maps` are the handlers; `skip` is what is dropped. `encode`, `encode_maps` and `copies` are the whole of an encode function. `code` is what both are built with.
 //!
 //! # Positions and limits of decode
 //!
@@ -25,6 +25,7 @@ mod encode_maps;
 mod fields;
 mod frame;
 mod maps;
+mod skip;
 mod values;
 
 use std::sync::Arc;
