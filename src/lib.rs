@@ -14,6 +14,7 @@
 
 #[cfg(feature = "jit")]
 mod background;
+mod batch;
 mod coder;
 mod convert;
 mod counts;
@@ -21,6 +22,7 @@ mod engine;
 pub mod json;
 mod message_type;
 mod options;
+mod owned;
 mod projection;
 mod registry;
 mod runtime;
@@ -28,9 +30,11 @@ mod schema;
 pub mod text;
 mod trace;
 
+pub use batch::{Batch, BatchIter};
 pub use engine::{CompileMode, Cpu, Engine, Fallback, UnknownCpu};
 pub use message_type::MessageType;
 pub use options::OptionsOf;
+pub use owned::MessageEdit;
 pub use protojit_core::error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, FieldPath};
 pub use protojit_core::limits::Limits;
 pub use protojit_core::memory::{Arena, ArenaFull};

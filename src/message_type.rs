@@ -268,7 +268,30 @@ impl MessageType {
     /// # Safety
     /// The message is read only while the arena is not reset, and with [`Input::Borrow`] while `input` is there.
     #[inline]
-    unsafe fn root(&self, input: &[u8], arena: &Arena, mode: Input) -> Result<NonNull<u8>, DecodeError> {
+    pub(crate) unsafe fn root(&self, input: &[u8], arena: &Arena, mode: Input) -> Result<NonNull<u8>, DecodeError> {
+        // SAFETY: as promised to this function; there is no message to merge into.
+        unsafe { self.run(None, input, arena, mode) }
+    }
+
+    /// Merges into a message; nothing of `input` is kept.
+    ///
+    /// # Safety
+    /// `message` is a live message of this type's layout in `arena`, and nobody else uses it meanwhile.
+    pub(crate) unsafe fn merge_root(&self, message: *mut u8, input: &[u8], arena: &Arena) -> Result<(), DecodeError> {
+        // SAFETY: as promised to this function; with `Input::Copy` the message borrows the arena only.
+        unsafe { self.run(NonNull::new(message), input, arena, Input::Copy) }.map(drop)
+    }
+
+    /// # Safety
+    /// As [`MessageType::root`], and as [`MessageType::merge_root`] where there is a message.
+    #[inline]
+    unsafe fn run(
+        &self,
+        message: Option<NonNull<u8>>,
+        input: &[u8],
+        arena: &Arena,
+        mode: Input,
+    ) -> Result<NonNull<u8>, DecodeError> {
         arena.pin(&self.inner);
         let program: &DecodeProgram = &self.inner.decode.program;
         let limits = &self.inner.schema.runtime().inner.options.limits;
@@ -282,10 +305,14 @@ impl MessageType {
                 // valid frame.
                 unsafe { protojit_jit::stubs::enter_decode(thunk, p, limit, message, depth, ctx, entry.cast()) }
             };
-            // SAFETY: there is no message to merge into; compiled code keeps what the interpreter promises.
-            return unsafe { decode::decode_with(frame, program, None, input, arena, limits, mode) };
+            // SAFETY: as promised to this function; compiled code keeps what the interpreter promises.
+            return unsafe { decode::decode_with(frame, program, message, input, arena, limits, mode) };
         }
-        decode::decode(program, input, arena, limits, mode)
+        match message {
+            None => decode::decode(program, input, arena, limits, mode),
+            // SAFETY: as promised to this function.
+            Some(message) => unsafe { decode::merge(program, message, input, arena, limits, mode) }.map(|()| message),
+        }
     }
 
     #[inline]

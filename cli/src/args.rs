@@ -54,6 +54,9 @@ pub struct RuntimeArgs {
     /// Drop fields that the schema does not know, instead of keeping their bytes.
     #[arg(long, global = true)]
     pub discard_unknown: bool,
+    /// Only these fields, such as name,address.zip; the rest is skipped. May be given several times.
+    #[arg(long, global = true, value_name = "PATH", value_delimiter = ',')]
+    pub project: Vec<String>,
 }
 
 /// Where the schema comes from.

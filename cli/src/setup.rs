@@ -36,8 +36,14 @@ impl RuntimeArgs {
     }
 
     /// A message type of this schema.
-    pub fn message_type(&self, schema: &Schema, message: &MessageDescriptor) -> MessageType {
-        schema.message_type(message).with_decode_options(self.decode_options())
+    pub fn message_type(&self, schema: &Schema, message: &MessageDescriptor) -> Outcome<MessageType> {
+        let whole = schema.message_type(message).with_decode_options(self.decode_options());
+        if self.project.is_empty() {
+            return Ok(whole);
+        }
+        let usage = |error: &dyn std::fmt::Display| Failure::Usage(format!("--project: {error}"));
+        let shape = whole.project(&self.project).map_err(|error| usage(&error))?;
+        whole.bind(&shape).map_err(|error| usage(&error))
     }
 
     /// The message type that the command line names.
@@ -45,7 +51,7 @@ impl RuntimeArgs {
         let loaded = schema::load(args)?;
         let message = loaded.message(message)?;
         let schema = self.runtime(self.engine).register_descriptors(loaded.descriptors);
-        Ok(self.message_type(&schema, &message))
+        self.message_type(&schema, &message)
     }
 
     /// Runs `work` with as much stack as the nesting asked for may take.

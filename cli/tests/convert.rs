@@ -243,3 +243,23 @@ fn full_disks_and_closed_pipes() {
         assert_eq!((output.status.code(), &output.stderr[..]), (Some(0), &b""[..]), "{args:?}");
     }
 }
+
+#[test]
+fn project() {
+    let json = br#"{"name": "Bob", "age": 42, "address": {"street": "Long", "zip": 7}, "friends": [{"name": "Ann", "age": 3}]}"#;
+    let wire = Run::hello("encode").input(json).ok();
+    let decode = |paths: &[&str]| {
+        let mut run = Run::hello("decode");
+        for path in paths {
+            run = run.args(["--project", path]);
+        }
+        run
+    };
+    let expected = b"{\n  \"age\": 42,\n  \"address\": {\n    \"zip\": 7\n  }\n}\n";
+    assert_eq!(decode(&["age,address.zip"]).input(&wire[..]).ok(), expected);
+    assert_eq!(decode(&["age", "address.zip"]).input(&wire[..]).ok(), expected);
+    assert_eq!(decode(&["friends.name"]).args(["--to", "text"]).input(&wire[..]).ok(), b"friends {\n  name: \"Ann\"\n}\n");
+    assert_eq!(decode(&["age"]).args(["--to", "binary"]).input(&wire[..]).ok(), b"\x10\x2a");
+    let error = decode(&["age,adress"]).input(&wire[..]).fails(2);
+    assert_eq!(error, "--project: hello.Person has no field \"adress\" (in the path \"adress\")");
+}

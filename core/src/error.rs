@@ -48,6 +48,9 @@ pub enum DecodeErrorKind {
     /// A required field is missing.
     #[error("a required field is missing")]
     MissingRequired,
+    /// The message to merge into is of another type.
+    #[error("the message is of another type")]
+    WrongType,
     /// Compiled code refused what the interpreter accepts: a fault of this library, please report it.
     #[error("the engines disagree about this input")]
     EngineDisagreement,

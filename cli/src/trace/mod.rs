@@ -20,14 +20,15 @@ pub fn run(args: &TraceArgs, runtime_args: &RuntimeArgs) -> Outcome {
     let messages = messages(args, &loaded)?;
     let runtime = runtime_args.runtime(runtime_args.engine);
     let schema = runtime.register_descriptors(loaded.descriptors.clone());
-    let types: Vec<MessageType> = messages.iter().map(|message| runtime_args.message_type(&schema, message)).collect();
+    let types = messages.iter().map(|message| runtime_args.message_type(&schema, message));
+    let types = types.collect::<Outcome<Vec<MessageType>>>()?;
     for message_type in &types {
         // Compiles; what became of it is in the trace.
         let _ = (message_type.is_compiled(), message_type.is_encode_compiled());
     }
     let interpreted = runtime_args.runtime(Engine::Interp);
     let interpreted = interpreted.register_descriptors(loaded.descriptors.clone());
-    let interpreted = runtime_args.message_type(&interpreted, &messages[0]);
+    let interpreted = runtime_args.message_type(&interpreted, &messages[0])?;
     let (mut inputs, mut bad) = (Vec::new(), None);
     for path in &args.input {
         match measure::measure(path, args, runtime_args, &types[0], &interpreted) {

@@ -35,9 +35,14 @@ pub struct Clif {
 /// What the compiler is given for this message.
 pub fn clif(message_type: &MessageType, runtime: &RuntimeArgs) -> Clif {
     let descriptor = message_type.descriptor();
-    let program = Programs::new(descriptor.schema().shared().clone()).decode(descriptor.id(), runtime.decode_options());
-    let text = protojit_jit::compile::clif(program.unit(), program.index());
-    let text = text.unwrap_or_else(|error| format!("; {error}\n"));
+    let programs = Programs::new(descriptor.schema().shared().clone());
+    let text = match programs.bind(descriptor.id(), message_type.shape(), runtime.decode_options()) {
+        Ok(program) => {
+            let text = protojit_jit::compile::clif(program.unit(), program.index());
+            text.unwrap_or_else(|error| format!("; {error}\n"))
+        }
+        Err(error) => format!("; {error}\n"),
+    };
     Clif { message: descriptor.full_name().to_owned(), text }
 }
 
