@@ -258,7 +258,10 @@ fn project() {
     let expected = b"{\n  \"age\": 42,\n  \"address\": {\n    \"zip\": 7\n  }\n}\n";
     assert_eq!(decode(&["age,address.zip"]).input(&wire[..]).ok(), expected);
     assert_eq!(decode(&["age", "address.zip"]).input(&wire[..]).ok(), expected);
-    assert_eq!(decode(&["friends.name"]).args(["--to", "text"]).input(&wire[..]).ok(), b"friends {\n  name: \"Ann\"\n}\n");
+    assert_eq!(
+        decode(&["friends.name"]).args(["--to", "text"]).input(&wire[..]).ok(),
+        b"friends {\n  name: \"Ann\"\n}\n"
+    );
     assert_eq!(decode(&["age"]).args(["--to", "binary"]).input(&wire[..]).ok(), b"\x10\x2a");
     let error = decode(&["age,adress"]).input(&wire[..]).fails(2);
     assert_eq!(error, "--project: hello.Person has no field \"adress\" (in the path \"adress\")");
