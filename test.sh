@@ -37,6 +37,18 @@ else
     echo 'NOT RUN: valgrind could not be installed; the C program itself ran with the other tests'
 fi
 
+step 'the LuaJIT binding'
+if command -v luajit > /dev/null || { apt-get update -q && apt-get install -y -q luajit; }; then
+    cargo build -p protojit-capi
+    export PROTOJIT_LIBRARY=$PWD/target/debug/libprotojit_c.so
+    luajit lua/tests/run.lua
+    luajit -joff lua/tests/run.lua
+    luajit -Ohotloop=2 -Ohotexit=1 lua/tests/run.lua
+else
+    echo 'NOT RUN: luajit could not be installed'
+    exit 1
+fi
+
 step 'tests without the compiler'
 cargo test -p protojit --no-default-features
 

@@ -19,7 +19,7 @@
 // Resets the arena first: a call less.
 #define PJ_RESET 2
 
-// The caller wrote the message: look whether its strings are UTF-8 where they must be.
+// The caller wrote the message: look whether strings are UTF-8 where they must be, and unknown fields whole.
 #define PJ_CHECK 4
 
 // The engine of a runtime.

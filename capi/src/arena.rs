@@ -6,7 +6,7 @@ use protojit::json::{self, JsonReadOptions, JsonWriteOptions};
 use protojit::{Arena, DecodeError, EncodeError, MessageRef};
 
 use crate::buffer::{PjBuffer, PjBytes};
-use crate::check::{self, NotUtf8};
+use crate::check::{self, Wrong};
 use crate::error::{Error, PjError, PjErrorKind, bytes, get, make, run};
 use crate::handles::{self, Exclusive, Handle};
 use crate::layout::Table;
@@ -27,7 +27,7 @@ pub const PJ_COPY: u32 = 0;
 pub const PJ_BORROW: u32 = 1;
 /// Resets the arena first: a call less.
 pub const PJ_RESET: u32 = 2;
-/// The caller wrote the message: look whether its strings are UTF-8 where they must be.
+/// The caller wrote the message: look whether strings are UTF-8 where they must be, and unknown fields whole.
 pub const PJ_CHECK: u32 = 4;
 
 /// Levels that [`PJ_CHECK`] looks at; encoders refuse messages long before.
@@ -195,12 +195,12 @@ unsafe fn at<'a>(of: &'a Type, root: *const u8) -> Result<MessageRef<'a>, Error>
 
 /// # Safety
 /// `root` is a live message of the table's type.
-unsafe fn check_strings(table: &Table, root: *const u8) -> Result<(), Error> {
+unsafe fn check_written(table: &Table, root: *const u8) -> Result<(), Error> {
     // SAFETY: a table's pointer and count belong together.
     let layouts = unsafe { std::slice::from_raw_parts(table.table.layouts, table.table.layout_count) };
     // SAFETY: as promised to this function; the first layout is the type's own.
-    let checked = unsafe { check::strings(&table.plans, layouts, 0, root, CHECKED_LEVELS) };
-    checked.map_err(|NotUtf8(fields)| {
+    let checked = unsafe { check::written(&table.plans, layouts, 0, root, CHECKED_LEVELS) };
+    checked.map_err(|Wrong { what, path: fields }| {
         // SAFETY: names lie in the table's schema.
         let text = |name: PjBytes| unsafe { String::from_utf8_lossy(std::slice::from_raw_parts(name.data, name.len)) };
         let root = text(layouts[0].name);
@@ -210,7 +210,7 @@ unsafe fn check_strings(table: &Table, root: *const u8) -> Result<(), Error> {
             // SAFETY: positions of fields in their layouts.
             path.push_str(&text(unsafe { (*layouts[layout as usize].fields.add(field as usize)).name }));
         }
-        let text = format!("{path}: a string is not UTF-8");
+        let text = format!("{path}: {what}");
         Error { path, ..Error::new(PjErrorKind::Encode, text) }
     })
 }
@@ -239,7 +239,7 @@ pub unsafe extern "C" fn pj_encode_at(
         match flags {
             0 => {}
             // SAFETY: as the caller promises.
-            PJ_CHECK => unsafe { check_strings(of.table(), root) }?,
+            PJ_CHECK => unsafe { check_written(of.table(), root) }?,
             _ => return Err(Error::argument("unknown flags")),
         }
         let bytes = of.message.encode_into(message, &mut buffer.wire).map_err(|error| encode_error(&error))?;
@@ -276,7 +276,7 @@ pub unsafe extern "C" fn pj_to_json_at(
         match flags {
             0 => {}
             // SAFETY: as the caller promises.
-            PJ_CHECK => unsafe { check_strings(of.table(), root) }?,
+            PJ_CHECK => unsafe { check_written(of.table(), root) }?,
             _ => return Err(Error::argument("unknown flags")),
         }
         buffer.text.clear();

@@ -1,42 +1,28 @@
-//! Checks the strings of messages that others built by layout: every other rule that an encoder keeps it keeps itself, but that strings are
-//! UTF-8 it takes for granted, since decoders and setters see to it.
+//! Checks messages that others built by layout. Every other rule that an encoder keeps it keeps itself; but that strings are UTF-8, and
+//! unknown fields whole, it takes for granted, since decoders and setters see to it.
 
-use crate::layout::{PJ_NONE, PjCell, PjField, PjKind, PjListCell, PjMapCell, PjPresence, PjStringCell};
+use protojit_core::message::read_unknown;
+
+use crate::layout::{PJ_NONE, PjCell, PjField, PjKind, PjLayout, PjListCell, PjMapCell, PjPresence, PjStringCell};
 
 /// Offset of a message's pointer to its cold part, and of the page pointers in that.
 const PAGES: usize = 16;
 
-/// What of a message is looked at: positions in the layout's fields. Empty where neither it nor what it reaches has strings to check.
+/// What of a message is looked at: positions in the layout's fields of strings to check, and of messages.
 pub(crate) struct Plan {
     fields: Vec<u32>,
 }
 
-/// A string that is not UTF-8: positions of fields in their layouts, the innermost first.
-pub(crate) struct NotUtf8(pub(crate) Vec<(u32, u32)>);
+/// What is wrong, and where: positions of layouts and of fields in them, the innermost first.
+pub(crate) struct Wrong {
+    pub(crate) what: &'static str,
+    pub(crate) path: Vec<(u32, u32)>,
+}
 
 impl Plan {
-    /// The plans of layouts that refer to each other by position.
-    pub(crate) fn of_all(layouts: &[Box<[PjField]>]) -> Vec<Plan> {
-        // Which layouts reach a string: from those that have one backwards to those that refer to them.
-        let mut parents: Vec<Vec<usize>> = layouts.iter().map(|_| Vec::new()).collect();
-        for (at, fields) in layouts.iter().enumerate() {
-            for field in fields.iter().filter(|field| field.child != PJ_NONE) {
-                parents[field.child as usize].push(at);
-            }
-        }
-        let mut reaches: Vec<bool> = layouts.iter().map(|fields| fields.iter().any(has_utf8)).collect();
-        let mut open: Vec<usize> = (0..layouts.len()).filter(|&at| reaches[at]).collect();
-        while let Some(at) = open.pop() {
-            for &parent in &parents[at] {
-                if !std::mem::replace(&mut reaches[parent], true) {
-                    open.push(parent);
-                }
-            }
-        }
-        let looked_at = |field: &PjField| has_utf8(field) || field.child != PJ_NONE && reaches[field.child as usize];
-        let plan =
-            |fields: &[PjField]| (0..).zip(fields).filter(|(_, field)| looked_at(field)).map(|(at, _)| at).collect();
-        layouts.iter().map(|fields| Plan { fields: plan(fields) }).collect()
+    pub(crate) fn of(fields: &[PjField]) -> Plan {
+        let looked_at = |field: &PjField| has_utf8(field) || field.child != PJ_NONE;
+        Plan { fields: (0..).zip(fields).filter(|(_, field)| looked_at(field)).map(|(at, _)| at).collect() }
     }
 }
 
@@ -48,13 +34,15 @@ fn has_utf8(field: &PjField) -> bool {
 ///
 /// # Safety
 /// `message` is a live message of that layout, which nobody changes meanwhile; `plans` belong to `layouts`.
-pub(crate) unsafe fn strings(
+pub(crate) unsafe fn written(
     plans: &[Plan],
-    layouts: &[crate::layout::PjLayout],
+    layouts: &[PjLayout],
     layout: u32,
     message: *const u8,
     depth: u32,
-) -> Result<(), NotUtf8> {
+) -> Result<(), Wrong> {
+    // SAFETY: as promised to this function.
+    unsafe { unknown(message) }?;
     let plan = &plans[layout as usize];
     let fields = layouts[layout as usize].fields;
     for &at in &plan.fields {
@@ -67,28 +55,28 @@ pub(crate) unsafe fn strings(
                     && part.add(field.presence_offset as usize).cast::<u32>().read() != field.number;
             if absent { Ok(()) } else { one_field(plans, layouts, field, part.add(field.offset as usize), depth) }
         };
-        if let Err(NotUtf8(mut path)) = found {
-            path.push((layout, at));
-            return Err(NotUtf8(path));
+        if let Err(mut wrong) = found {
+            wrong.path.push((layout, at));
+            return Err(wrong);
         }
     }
     Ok(())
 }
 
 /// # Safety
-/// As [`strings`]; `cell` is the cell of this field.
+/// As [`written`]; `cell` is the cell of this field.
 unsafe fn one_field(
     plans: &[Plan],
-    layouts: &[crate::layout::PjLayout],
+    layouts: &[PjLayout],
     field: &PjField,
     cell: *const u8,
     depth: u32,
-) -> Result<(), NotUtf8> {
+) -> Result<(), Wrong> {
     let child = |message: *const u8| match (field.child, depth) {
         (PJ_NONE, _) | (_, 0) => Ok(()),
         _ if message.is_null() => Ok(()),
         // SAFETY: a message of the child's layout, as promised to this function.
-        (layout, depth) => unsafe { strings(plans, layouts, layout, message, depth - 1) },
+        (layout, depth) => unsafe { written(plans, layouts, layout, message, depth - 1) },
     };
     let is_string = field.kind == PjKind::String as u32;
     // SAFETY: the cells are what the layout says, as promised to this function.
@@ -132,7 +120,7 @@ unsafe fn one_field(
 /// # Safety
 /// `cell` is a string cell.
 #[inline]
-unsafe fn utf8(cell: *const u8) -> Result<(), NotUtf8> {
+unsafe fn utf8(cell: *const u8) -> Result<(), Wrong> {
     // SAFETY: as promised to this function.
     let bytes = unsafe {
         let cell = cell.cast::<PjStringCell>().read();
@@ -141,7 +129,37 @@ unsafe fn utf8(cell: *const u8) -> Result<(), NotUtf8> {
         }
         std::slice::from_raw_parts(cell.data, cell.len as usize)
     };
-    if std::str::from_utf8(bytes).is_ok() { Ok(()) } else { Err(NotUtf8(Vec::new())) }
+    if std::str::from_utf8(bytes).is_ok() { Ok(()) } else { Err(wrong("the string is not UTF-8")) }
+}
+
+#[cold]
+fn wrong(what: &'static str) -> Wrong {
+    Wrong { what, path: Vec::new() }
+}
+
+/// # Safety
+/// `message` is a live message.
+#[inline]
+unsafe fn unknown(message: *const u8) -> Result<(), Wrong> {
+    // SAFETY: a message begins with the pointer to its cold part, which begins with a list of string cells.
+    let runs = unsafe {
+        let cold = message.cast::<*const PjListCell>().read();
+        match cold.as_ref() {
+            Some(list) if list.len != 0 => {
+                std::slice::from_raw_parts(list.data.cast::<PjStringCell>(), list.len as usize)
+            }
+            _ => return Ok(()),
+        }
+    };
+    for run in runs.iter().filter(|run| run.len != 0) {
+        // SAFETY: a string cell of a live message.
+        let bytes = unsafe { std::slice::from_raw_parts(run.data, run.len as usize) };
+        let mut at = 0;
+        while at < bytes.len() {
+            read_unknown(bytes, &mut at).ok_or_else(|| wrong("the unknown fields are not whole fields"))?;
+        }
+    }
+    Ok(())
 }
 
 /// The message itself, or a cold page, null where that does not exist.

@@ -234,7 +234,7 @@ pub struct PjTable {
 /// A [`PjTable`] with all that it points to.
 pub(crate) struct Table {
     pub(crate) table: PjTable,
-    /// How strings are checked, per layout.
+    /// What is checked of messages that others wrote, per layout.
     pub(crate) plans: Vec<Plan>,
     // What the pointers above lead to; none of it moves or changes.
     _layouts: Box<[PjLayout]>,
@@ -298,7 +298,7 @@ impl Table {
             })
             .collect();
         let layouts: Box<[PjLayout]> = layouts.into();
-        let plans = Plan::of_all(&fields);
+        let plans = fields.iter().map(|fields| Plan::of(fields)).collect();
         Table {
             table: PjTable {
                 layouts: layouts.as_ptr(),

@@ -261,6 +261,18 @@ static void checked(PjRuntime *runtime) {
     CHECK(layout->fields[0].utf8 && !pj_encode_at(tiny, mine, PJ_CHECK, out, NULL, &error));
     expect(pj_error_path(error, NULL), "Tiny.name", 9);
     expect_error(&error, PJ_ERROR_KIND_ENCODE, SIZE_MAX);
+    *(PjStringCell *)(mine + layout->fields[0].offset) = (PjStringCell){u("ab"), 2, 0};
+    CHECK(pj_encode_at(tiny, mine, PJ_CHECK, out, NULL, &error));
+    // An unknown field, whole and cut off.
+    uint8_t *cold = *(uint8_t **)mine = pj_arena_alloc(arena, layout->cold_size, &error);
+    PjListCell *unknown = (PjListCell *)cold;
+    PjStringCell *run = (PjStringCell *)(unknown->data = pj_arena_alloc(arena, sizeof *run, &error));
+    unknown->len = 1;
+    *run = (PjStringCell){u("\x10\x07"), 2, 0};
+    CHECK(pj_encode_at(tiny, mine, PJ_CHECK, out, NULL, &error) && pj_buffer_len(out) == 6);
+    run->len = 1;
+    CHECK(!pj_encode_at(tiny, mine, PJ_CHECK, out, NULL, &error));
+    expect_error(&error, PJ_ERROR_KIND_ENCODE, SIZE_MAX);
     CHECK(pj_arena_free(arena) && pj_buffer_free(out) && pj_message_type_free(tiny) && pj_schema_free(schema));
 }
 
