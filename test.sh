@@ -44,6 +44,7 @@ if command -v luajit > /dev/null || { apt-get update -q && apt-get install -y -q
     luajit lua/tests/run.lua
     luajit -joff lua/tests/run.lua
     luajit -Ohotloop=2 -Ohotexit=1 lua/tests/run.lua
+    luajit lua/bench.lua 0
 else
     echo 'NOT RUN: luajit could not be installed'
     exit 1

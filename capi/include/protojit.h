@@ -1,4 +1,15 @@
-/* The C ABI of protojit. Made by cbindgen from capi/src: change that, then run its tests with PROTOJIT_BLESS=1. */
+/* The C ABI of protojit. Made by cbindgen from capi/src: change that, then run its tests with PROTOJIT_BLESS=1.
+ *
+ * Handles are opaque. A function that makes one hands it to the caller, who frees it with the function named next to it; handles keep alive
+ * what they were made from, so that they may be freed in any order. A function that can fail gives null or false and, where `error` is not null,
+ * stores an error there, to be freed with pj_error_free; `*error` is written on failure only. Panics are caught and become errors.
+ *
+ * Handles are checked: null, a handle of another type, one that was freed and any other number give errors. What else is passed by address
+ * (inputs, and messages in arenas) cannot be checked.
+ *
+ * Runtimes, schemas and message types may be shared between threads. A message may be read by many threads at once. Arenas and buffers are
+ * for one thread at a time.
+ */
 
 #ifndef PROTOJIT_H
 #define PROTOJIT_H

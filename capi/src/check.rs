@@ -129,7 +129,7 @@ unsafe fn utf8(cell: *const u8) -> Result<(), Wrong> {
         }
         std::slice::from_raw_parts(cell.data, cell.len as usize)
     };
-    if std::str::from_utf8(bytes).is_ok() { Ok(()) } else { Err(wrong("the string is not UTF-8")) }
+    if bytes.is_ascii() || std::str::from_utf8(bytes).is_ok() { Ok(()) } else { Err(wrong("the string is not UTF-8")) }
 }
 
 #[cold]

@@ -130,9 +130,9 @@ end
 
 local function member_of_t(field) return S.member("t", field.name) end
 
--- Lines that make the table `t` of the locals `v1` and so on: with room for four fields where no later one is set, else for eight, and so on.
+-- Lines that make the table `t` of the locals `v1` and so on: with room for two fields where no later one is set, else for four, and so on.
 local function constructor_lines(fields, lines)
-  local room, word = 4, "if"
+  local room, word = 2, "if"
   lines[#lines + 1] = "local t"
   while true do
     local rest, members = {}, {}

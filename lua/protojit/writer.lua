@@ -13,15 +13,16 @@ local M = {}
 -- As deep as the library's own limit.
 local MOST_LEVELS = 100
 
--- The memory that messages are written to, from `base` on; `used` bytes of it are taken.
+-- The memory that messages are written to, from `base` on; `used` bytes of it are taken. A writer that cannot go on notes why in `failed` and
+-- returns; those around it return when they look there. No error is thrown: LuaJIT compiles no return through a pcall.
 local Memory = {}
 Memory.__index = Memory
 
--- Thrown where the memory is too small: the message is written again from its beginning, to more of it.
+-- The failure of a memory that is too small: the message is written again from its beginning, to more of it.
 local GROW = {}
 
 function M.memory()
-  return setmetatable({ size = 0, used = 0 }, Memory):grow(4096)
+  return setmetatable({ size = 0, used = 0, failed = GROW }, Memory):grow(4096)
 end
 
 function Memory:grow(size)
@@ -30,7 +31,12 @@ function Memory:grow(size)
   return self
 end
 
-local function full() error(GROW) end
+local function fail_with(memory, failure)
+  if memory.failed == nil then memory.failed = failure end
+  return 0
+end
+
+local function full(memory) return fail_with(memory, GROW) end
 
 local int64, uint64 = ffi.typeof "int64_t", ffi.typeof "uint64_t"
 local istype, floor, type, tonumber = ffi.istype, math.floor, type, tonumber
@@ -76,15 +82,17 @@ local function shown(v)
   return type(v) == "table" and "a table" or tostring(v)
 end
 
--- Says that a value does not fit.
-local function bad(layout, name, wanted, v)
-  local path = layout.name:match "[^.]+$" .. "." .. name
-  error(F.new_error("encode", ("%s: %s is no %s"):format(path, shown(v), wanted), path))
+local function path_of(layout, name) return layout.name:match "[^.]+$" .. (name and "." .. name or "") end
+
+-- Notes that a value does not fit.
+local function bad(memory, layout, name, wanted, v)
+  local path = path_of(layout, name)
+  return fail_with(memory, F.new_error("encode", ("%s: %s is no %s"):format(path, shown(v), wanted), path))
 end
 
-local function fail(layout, name, text)
-  local path = layout.name:match "[^.]+$" .. (name and "." .. name or "")
-  error(F.new_error("encode", path .. ": " .. text, path))
+local function fail(memory, layout, name, text)
+  local path = path_of(layout, name)
+  return fail_with(memory, F.new_error("encode", path .. ": " .. text, path))
 end
 
 -- Lines that check the local `v` and store it at `cell`, which is a number's, a bool's or an enum's.
@@ -95,12 +103,12 @@ local function store_number(field, cell, lines, wrong)
     add("if type(v) ~= 'boolean' then %s end", wrong "bool")
     add("%s = v and 1 or 0", cell)
   elseif field.kind == 14 then
-    add("if type(v) ~= 'number' then v = E[%d].numbers[v] or %s end", field.enum, wrong "value of the enum")
-    add("if X.tobit(v) ~= v then %s end", wrong "value of the enum")
-    add("if E[%d].closed and not E[%d].names[v] then %s end", field.enum, field.enum, wrong "value of the enum")
-    add("%s = v", cell)
+    add("local n = v if type(v) ~= 'number' then n = E[%d].numbers[v] or 0.5 end", field.enum)
+    add("if X.tobit(n) ~= n or E[%d].closed and not E[%d].names[n] then %s end", field.enum, field.enum, wrong "value of the enum")
+    add("%s = n", cell)
   elseif kind.signed64 or kind.unsigned64 then
-    add("%s = %s(v) or %s", cell, kind.signed64 and "X.to_i64" or "X.to_u64", wrong(kind.name))
+    add("local n = %s(v) if n == nil then %s end", kind.signed64 and "X.to_i64" or "X.to_u64", wrong(kind.name))
+    add("%s = n", cell)
   elseif field.kind == 1 or field.kind == 2 then
     add("if type(v) ~= 'number' then %s end", wrong(kind.name))
     add("%s = v", cell)
@@ -115,7 +123,7 @@ end
 
 -- Lines that take `bytes` of memory as `o`.
 local function take(bytes, lines)
-  lines[#lines + 1] = ("local o = M.used; local e = o + %s; if e > M.size then X.full() end; M.used = e"):format(bytes)
+  lines[#lines + 1] = ("local o = M.used; local e = o + %s; if e > M.size then return X.full(M) end; M.used = e"):format(bytes)
 end
 
 -- Lines that store the local `v` at the string cell `s`.
@@ -169,10 +177,10 @@ end
 -- Lines that store the field `v`, which is not nil, in the part at `p`.
 local function field_lines(field, lines)
   local function add(...) lines[#lines + 1] = (...):format(select(2, ...)) end
-  local function wrong(wanted) return ("X.bad(X.layout, %q, %q, v)"):format(field.name, wanted) end
+  local function wrong(wanted) return ("return X.bad(M, X.layout, %q, %q, v)"):format(field.name, wanted) end
   local kind = L.KINDS[field.kind]
   if field.presence == L.CASE then
-    add("if pu4[%d] ~= 0 then X.fail(X.layout, %q, 'another member of its oneof is set, too') end", field.presence_offset / 4, field.name)
+    add("if pu4[%d] ~= 0 then return X.fail(M, X.layout, %q, 'another member of its oneof is set, too') end", field.presence_offset / 4, field.name)
     add("pu4[%d] = %d", field.presence_offset / 4, field.number)
   elseif field.presence == L.BIT then
     add("pu4[%d] = bor(pu4[%d], %d)", field.presence_offset / 4, field.presence_offset / 4, field.presence_mask)
@@ -207,9 +215,9 @@ local function writer(layout, names)
     end
   end
   local lines = { "local D, E, M, view, getmetatable = X.D, X.E, X.M, X.view, X.getmetatable", "return function(t, depth)" }
-  lines[#lines + 1] = "if type(t) ~= 'table' then X.fail(X.layout, nil, X.shown(t) .. ' is no table') end"
-  lines[#lines + 1] = ("if depth > %d then X.fail(X.layout, nil, 'is nested too deeply') end"):format(MOST_LEVELS)
-  lines[#lines + 1] = "local base = M.base"
+  lines[#lines + 1] = "if type(t) ~= 'table' then return X.fail(M, X.layout, nil, X.shown(t) .. ' is no table') end"
+  lines[#lines + 1] = ("if depth > %d then return X.fail(M, X.layout, nil, 'is nested too deeply') end"):format(MOST_LEVELS)
+  lines[#lines + 1] = "if M.failed ~= nil then return 0 end local base = M.base"
   lines[#lines + 1] = "if getmetatable(t) == view then return X.viewed(t) - base end"
   take(layout.size, lines)
   lines[#lines + 1] = ("local p = base + o X.fill(cast_pb(p), %d)"):format(layout.size)
@@ -230,7 +238,7 @@ local function page_writers(layout, names)
         if field.page == page then
           local body = {}
           field_lines(field, body)
-          add("do local v = %s if v ~= nil then local p = X.part(message, %d)", M.get(field, names.raw), page)
+          add("do local v = %s if v ~= nil then local p = X.part(message, %d) if p == 0 then return 0 end", M.get(field, names.raw), page)
                   for _, line in ipairs(body) do lines[#lines + 1] = line end
           add("end end")
         end
@@ -251,7 +259,7 @@ function M.new(layouts, enums, options, memory, views, viewed)
 
   local function zeroed(bytes)
     local o = memory.used
-    if o + bytes > memory.size then full() end
+    if o + bytes > memory.size then return full(memory) end
     memory.used = o + bytes
     ffi.fill(ffi.cast(S.types.pb, memory.base + o), bytes)
     return memory.base + o
@@ -260,7 +268,7 @@ function M.new(layouts, enums, options, memory, views, viewed)
   local function cold(layout, message)
     local word = ffi.cast(S.types.pi8, message)
     if word[0] == 0 then word[0] = zeroed(layout.cold_size) end
-    return tonumber(word[0])
+    return tonumber(word[0]) -- 0 where the memory is full.
   end
 
   return setmetatable(D, {
@@ -273,14 +281,17 @@ function M.new(layouts, enums, options, memory, views, viewed)
       }
       names.pages = page_writers(layout, names)
       function names.part(message, page)
-        local words = ffi.cast(S.types.pi8, cold(layout, message))
+        local at = cold(layout, message)
+        if at == 0 then return 0 end
+        local words = ffi.cast(S.types.pi8, at)
         if words[page + 1] == 0 then words[page + 1] = zeroed(layout.pages[page]) end
         return tonumber(words[page + 1])
       end
       function names.unknown(bytes, message)
-        if type(bytes) ~= "string" then bad(layout, reader.UNKNOWN, "string of wire bytes", bytes) end
+        if type(bytes) ~= "string" then return bad(memory, layout, reader.UNKNOWN, "string of wire bytes", bytes) end
         if #bytes == 0 then return end
         local list, run = cold(layout, message), zeroed(16)
+        if list == 0 or run == 0 then return end
         ffi.cast(S.types.pi8, list)[0] = run
         ffi.cast(S.types.pl, list).len = 1
         run = ffi.cast(S.types.ps, run)
@@ -295,16 +306,12 @@ end
 
 -- Writes `t`; gives the address of its message, or nil and an error.
 function M.write(write, memory, t)
-  while true do
-    memory.used = 0
-    local ok, found = pcall(write, t, 0)
-    if ok then return memory.base + found end
-    if found ~= GROW then
-      if type(found) == "table" then return nil, found end
-      error(found, 0)
-    end
-    memory:grow(memory.size * 2)
-  end
+  memory.used, memory.failed = 0, nil
+  local o = write(t, 0)
+  if memory.failed == nil then return memory.base + o end
+  -- No loop: traces of the caller's loop go through this function.
+  if memory.failed == GROW then return M.write(write, memory:grow(memory.size * 2), t) end
+  return nil, memory.failed
 end
 
 return M
