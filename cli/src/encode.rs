@@ -50,7 +50,7 @@ fn one(runtime: &RuntimeArgs, input: Input, mut encoder: Encoder) -> Outcome {
 fn many(args: &EncodeArgs, runtime: &RuntimeArgs, input: Input, mut encoder: Encoder) -> Outcome {
     let mut progress = Progress::new(&input.name, input.length, args.stream.on_error);
     // An empty line is no JSON; in the text format it is an empty message.
-    let mut lines = Lines::new(input.reader, MOST_BYTES, args.from == EncodeFrom::Json);
+    let mut lines = Lines::new(input.reader, runtime.max_memory.min(MOST_BYTES), args.from == EncodeFrom::Json);
     let mut arena = Arena::with_limit(runtime.max_memory);
     let mut out = Output::stdout();
     loop {

@@ -36,7 +36,7 @@ impl<'s> Inputs<'s> {
         while out.len() + bytes.len() < wanted {
             match self.rng.below(3) {
                 0 => out.extend(self.wire.unknown_field(Style::PLAIN)),
-                _ => out.extend(self.wire.message(self.message, Style::MIXED, 40)),
+                _ => out.extend(self.wire.message(self.message, Style::MIXED, 40).into_iter().take(1 << 19)),
             }
             if out.is_empty() {
                 out.extend(self.wire.unknown_field(Style::PLAIN));
@@ -49,13 +49,14 @@ impl<'s> Inputs<'s> {
         out
     }
 
-    /// The next input.
+    /// The next input, of at most about a MiB.
     pub fn fresh(&mut self) -> Vec<u8> {
         let mut bytes = self.valid();
+        bytes.truncate(1 << 20);
         if self.rng.chance(50) {
             let mutated = mutate(&mut self.rng, &bytes, &self.last);
             self.last = std::mem::replace(&mut bytes, mutated);
         }
-        if self.rng.chance(25) { self.lengthened(&bytes) } else { bytes }
+        if self.rng.chance(25) && bytes.len() < 1 << 20 { self.lengthened(&bytes) } else { bytes }
     }
 }
