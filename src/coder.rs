@@ -46,8 +46,8 @@ mod with_jit {
     use protojit_jit::compile::Program;
     use protojit_jit::stubs::{EncodeThunk, EntryThunk, Stubs};
 
+    use crate::code::CodeCache;
     use crate::schema::SchemaInner;
-    use crate::trace::CodeCache;
 
     /// What compilation needs to know of a kind of program.
     pub(crate) trait SideCode: Program {

@@ -15,6 +15,8 @@
 #[cfg(feature = "jit")]
 mod background;
 mod batch;
+#[cfg(feature = "jit")]
+mod code;
 mod coder;
 mod convert;
 mod counts;

@@ -31,7 +31,8 @@ pub(crate) struct TypeInner {
     /// Jobs in the background know the type by this, and do not keep it alive.
     #[cfg(feature = "jit")]
     this: std::sync::Weak<TypeInner>,
-    message: MessageId,
+    /// The message in `schema`. The programs may be those of an equal message of another schema.
+    pub(crate) message: MessageId,
     pub(crate) decode: Coder<DecodeProgram>,
     pub(crate) encode_options: EncodeOptions,
     /// Made and compiled on first use.
@@ -50,11 +51,11 @@ impl Owner for TypeInner {
 }
 
 impl TypeInner {
-    pub(crate) fn new(schema: Schema, decode: DecodeRef, encode: EncodeOptions) -> Arc<Self> {
+    pub(crate) fn new(schema: Schema, message: MessageId, decode: DecodeRef, encode: EncodeOptions) -> Arc<Self> {
         Arc::new_cyclic(|_this| TypeInner {
             #[cfg(feature = "jit")]
             this: _this.clone(),
-            message: decode.message,
+            message,
             decode: Coder::new(decode),
             encode_options: encode,
             encode: OnceLock::new(),
@@ -164,13 +165,14 @@ impl MessageType {
 
     /// The same message with other decode options. Options are compiled in: this may compile.
     pub fn with_decode_options(&self, options: DecodeOptions) -> MessageType {
-        let program = self.inner.schema.inner().programs.rebind(&self.inner.decode.program, options);
-        self.inner.schema.message_type_of(program, self.inner.encode_options)
+        let (schema, message) = (&self.inner.schema, self.inner.message);
+        let program = schema.inner().programs.rebind(message, self.shape(), options);
+        schema.message_type_of(message, program, self.inner.encode_options)
     }
 
     /// The same message with other encode options.
     pub fn with_encode_options(&self, options: EncodeOptions) -> MessageType {
-        self.inner.schema.message_type_of(self.inner.decode.program.clone(), options)
+        self.inner.schema.message_type_of(self.inner.message, self.inner.decode.program.clone(), options)
     }
 
     /// The schema.
@@ -451,7 +453,7 @@ impl MessageType {
 
     #[cold]
     fn encode_error(&self, kind: EncodeErrorKind) -> EncodeError {
-        EncodeError::new(kind, FieldPath::new(self.shape().schema.clone(), self.inner.message, Vec::new()))
+        EncodeError::new(kind, FieldPath::new(self.shape().schema.clone(), self.shape().message, Vec::new()))
     }
 
     #[inline]

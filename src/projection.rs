@@ -66,8 +66,7 @@ impl MessageType {
         paths: impl IntoIterator<Item = S>,
         rest: Rest,
     ) -> Result<Shape, ProjectError> {
-        let program = &self.inner.decode.program;
-        self.schema().inner().programs.project(program.message, paths, rest)
+        self.schema().inner().programs.project(self.inner.message, paths, rest)
     }
 
     /// This message as the writer of a reader's shape: a type that decodes bytes of this message into that shape, and
@@ -106,7 +105,8 @@ impl MessageType {
     /// The types of some fields do not go together, or the reader requires a field that the writer does not know.
     pub fn bind(&self, shape: &Shape) -> Result<MessageType, BindError> {
         let program = &self.inner.decode.program;
-        let bound = self.schema().inner().programs.bind(program.message, shape, program.options)?;
-        Ok(self.schema().message_type_of(bound, self.inner.encode_options))
+        let message = self.inner.message;
+        let bound = self.schema().inner().programs.bind(message, shape, program.options)?;
+        Ok(self.schema().message_type_of(message, bound, self.inner.encode_options))
     }
 }

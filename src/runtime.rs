@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
 use protojit_core::limits::Limits;
+use protojit_core::program::SharedPrograms;
 use protojit_core::schema::model::FieldDef;
 use protojit_core::schema::{Schema as Descriptors, SchemaLimits};
 
@@ -33,6 +34,12 @@ pub(crate) struct RuntimeInner {
     pub(crate) options: RuntimeBuilder,
     schemas: Mutex<Vec<Registered>>,
     failures: Mutex<BTreeMap<&'static str, u64>>,
+    /// Equal messages of several schemas have one program, and one compiled function.
+    pub(crate) programs: Arc<SharedPrograms>,
+    #[cfg(feature = "jit")]
+    pub(crate) decode_code: Arc<crate::code::SharedCode<protojit_core::program::DecodeProgram>>,
+    #[cfg(feature = "jit")]
+    pub(crate) encode_code: Arc<crate::code::SharedCode<protojit_core::program::EncodeProgram>>,
     #[cfg(feature = "jit")]
     pub(crate) background: crate::background::Background,
     #[cfg(feature = "jit")]
@@ -150,6 +157,11 @@ impl RuntimeBuilder {
                 options: self,
                 schemas: Mutex::default(),
                 failures: Mutex::default(),
+                programs: Arc::default(),
+                #[cfg(feature = "jit")]
+                decode_code: Arc::default(),
+                #[cfg(feature = "jit")]
+                encode_code: Arc::default(),
                 #[cfg(feature = "jit")]
                 background: Default::default(),
                 #[cfg(feature = "jit")]
@@ -209,7 +221,10 @@ impl Runtime {
 
     /// Registers a serialized `FileDescriptorSet`. Links it; message types are compiled when they are asked for.
     ///
-    /// A set that is registered already, byte for byte, gives the same schema again: its programs and code are shared.
+    /// A set that is registered already, byte for byte, gives the same schema again. Schemas that differ share the programs and
+    /// the code of the messages that are the same in both, with all that those reach: versions of a schema cost what
+    /// is new in them. What reaches `google.protobuf.Any` is not shared. [`MessageRef::schema`](crate::MessageRef::schema)
+    /// of a shared message is the schema which came first.
     ///
     /// # Errors
     /// The bytes are no valid descriptor set.

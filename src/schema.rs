@@ -62,9 +62,9 @@ impl Types {
 pub(crate) struct SchemaInner {
     // Compiled code goes first when this is dropped; the runtime, which owns the arena, last.
     #[cfg(feature = "jit")]
-    pub(crate) decode_code: crate::trace::CodeCache<protojit_core::program::DecodeProgram>,
+    pub(crate) decode_code: crate::code::CodeCache<protojit_core::program::DecodeProgram>,
     #[cfg(feature = "jit")]
-    pub(crate) encode_code: crate::trace::CodeCache<protojit_core::program::EncodeProgram>,
+    pub(crate) encode_code: crate::code::CodeCache<protojit_core::program::EncodeProgram>,
     pub(crate) types: Mutex<Types>,
     pub(crate) programs: Programs,
     pub(crate) descriptors: Descriptors,
@@ -78,11 +78,11 @@ impl Schema {
         Schema {
             inner: Arc::new(SchemaInner {
                 #[cfg(feature = "jit")]
-                decode_code: Default::default(),
+                decode_code: crate::code::CodeCache::sharing(runtime.inner.decode_code.clone()),
                 #[cfg(feature = "jit")]
-                encode_code: Default::default(),
+                encode_code: crate::code::CodeCache::sharing(runtime.inner.encode_code.clone()),
                 types: Mutex::default(),
-                programs: Programs::new(descriptors.shared().clone()),
+                programs: Programs::sharing(descriptors.shared().clone(), runtime.inner.programs.clone()),
                 descriptors,
                 register_time,
                 runtime,
@@ -176,15 +176,15 @@ impl Schema {
     /// The message type of a descriptor of this schema.
     pub fn message_type(&self, descriptor: &MessageDescriptor) -> MessageType {
         let program = self.inner.programs.decode(descriptor.id(), DecodeOptions::default());
-        self.message_type_of(program, EncodeOptions::default())
+        self.message_type_of(descriptor.id(), program, EncodeOptions::default())
     }
 
-    /// The message type that decodes by a program of this schema, and encodes what that fills.
-    pub(crate) fn message_type_of(&self, decode: DecodeRef, encode: EncodeOptions) -> MessageType {
+    /// The message type that decodes bytes of this message by a program that was built for it, and encodes what that fills.
+    pub(crate) fn message_type_of(&self, message: MessageId, decode: DecodeRef, encode: EncodeOptions) -> MessageType {
         let mut types = self.inner.types.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (decode.message, decode.shape().id, decode.options, encode);
+        let key = (message, decode.shape().id, decode.options, encode);
         let found = types.found.get(&key).and_then(|(_, ty)| ty.upgrade()).unwrap_or_else(|| {
-            let made = TypeInner::new(self.clone(), decode, encode);
+            let made = TypeInner::new(self.clone(), message, decode, encode);
             types.add(key, &made);
             made
         });

@@ -1,8 +1,5 @@
 //! The record of what was compiled, how large it is, which engine ran, and why not where it did not.
 
-#[cfg(feature = "jit")]
-pub(crate) use cache::CodeCache;
-
 use std::collections::{BTreeMap, HashMap};
 use std::sync::PoisonError;
 
@@ -149,7 +146,9 @@ impl Trace {
 
     pub(crate) fn collect(runtime: &Runtime) -> Trace {
         let (mut programs, mut schemas) = (Vec::new(), Vec::new());
-        for schema in runtime.live_schemas() {
+        // Schemas share programs. All of them live until the end, so that no address is that of two programs.
+        let (live, mut seen) = (runtime.live_schemas(), HashMap::new());
+        for schema in &live {
             let data = schema.descriptors.data();
             schemas.push(SchemaTrace {
                 messages: data.messages.len(),
@@ -157,7 +156,6 @@ impl Trace {
                 register_micros: schema.register_time.as_micros() as u64,
             });
             let types = schema.types.lock().unwrap_or_else(PoisonError::into_inner).live();
-            let mut seen = HashMap::new();
             for found in types {
                 found.trace(&mut programs, &mut seen);
             }
@@ -187,96 +185,5 @@ impl Trace {
             schemas,
             programs,
         }
-    }
-}
-
-#[cfg(feature = "jit")]
-mod cache {
-    use std::collections::HashMap;
-    use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-
-    use protojit_core::program::{Unit, UnitRef};
-    use protojit_jit::compile::{CompiledUnit, Compiler, Program};
-
-    use crate::engine::Fallback;
-    use crate::runtime::RuntimeInner;
-
-    type Address = usize;
-
-    /// What became of a unit.
-    pub(crate) type Outcome<P> = Result<Arc<CompiledUnit<P>>, Fallback>;
-
-    /// The compiled units of one schema in one direction.
-    pub(crate) struct CodeCache<P: Program> {
-        /// Whoever comes first to a unit compiles it, without the lock; others wait for that unit only.
-        units: Mutex<HashMap<Address, Arc<OnceLock<Outcome<P>>>>>,
-    }
-
-    impl<P: Program> Default for CodeCache<P> {
-        fn default() -> Self {
-            CodeCache { units: Mutex::default() }
-        }
-    }
-
-    impl<P: Program> std::fmt::Debug for CodeCache<P> {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.debug_struct("CodeCache").finish_non_exhaustive()
-        }
-    }
-
-    impl<P: Program> CodeCache<P> {
-        /// Compiles a program's unit and all that it refers to, as far as that was not done before.
-        ///
-        /// # Safety
-        /// The caller keeps `compiler` alive as long as this cache, and this cache as long as any of its code runs.
-        pub(crate) unsafe fn compile(
-            &self,
-            runtime: &RuntimeInner,
-            compiler: &Compiler,
-            root: &UnitRef<P>,
-        ) -> Outcome<P> {
-            // Children before parents, without recursion: chains can be long.
-            let mut pending = vec![(root.unit().clone(), false)];
-            while let Some((unit, children_done)) = pending.pop() {
-                if self.cell(&unit).get().is_some() {
-                    continue;
-                }
-                if !children_done {
-                    pending.push((unit.clone(), true));
-                    pending.extend(unit.deps().iter().map(|dep| (dep.clone(), false)));
-                    continue;
-                }
-                // SAFETY: the caller keeps the compiler alive as long as this cache, which owns the unit.
-                let compile = || unsafe { compiler.compile(&unit) }.map(Arc::new);
-                // Units refer to each other in one direction only, so that waiting ends.
-                self.cell(&unit).get_or_init(|| {
-                    compile().map_err(|error| {
-                        let names: Vec<_> = unit.members().iter().take(3).map(P::message_name).collect();
-                        let detail = error.to_string();
-                        runtime.count_failure(error.reason(), &format!("{}: {detail}", names.join(", ")));
-                        Fallback { reason: error.reason(), detail }
-                    })
-                });
-            }
-            match self.cell(root.unit()).get() {
-                Some(outcome) => outcome.clone(),
-                None => Err(Fallback { reason: "not-yet-compiled", detail: "it was not compiled".to_owned() }),
-            }
-        }
-
-        fn cell(&self, unit: &Arc<Unit<P>>) -> Arc<OnceLock<Outcome<P>>> {
-            let mut units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
-            units.entry(address(unit)).or_default().clone()
-        }
-
-        /// What became of a program's unit, `None` if it was never asked for.
-        pub(crate) fn unit(&self, unit: &Arc<Unit<P>>) -> Option<Outcome<P>> {
-            let units = self.units.lock().unwrap_or_else(PoisonError::into_inner);
-            units.get(&address(unit)).and_then(|cell| cell.get().cloned())
-        }
-    }
-
-    fn address<P>(unit: &Arc<Unit<P>>) -> Address {
-        Arc::as_ptr(unit).addr()
     }
 }

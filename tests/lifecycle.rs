@@ -111,6 +111,69 @@ fn equal_descriptor_sets_are_one_schema() {
     assert_eq!(runtime.trace().schemas.len(), 2);
 }
 
+/// A `shop.Order` to "a", 5, of a part with a part from "b".
+const ORDER: &[u8] = b"\x08\x07\x12\x05\x0a\x01a\x10\x05\x1a\x0b\x08\x01\x12\x07\x08\x02\x1a\x03\x0a\x01b";
+
+#[test]
+fn versions_share_the_messages_in_which_they_agree() {
+    let runtime = runtime(CompileMode::Eager);
+    let used = || runtime.trace().arena.unwrap().in_use >> 16;
+    let order = |set: &[u8]| {
+        let schema = runtime.register(set).unwrap();
+        ["shop.Order", "shop.Part", "shop.Address"].map(|name| schema.message(name).unwrap())
+    };
+    let first = order(&many::shop(0, "zip"));
+    assert_eq!(used(), 1 + 3, "stubs, and decode of three messages");
+    let second = order(&many::shop(1, "zip"));
+    assert_eq!(used(), 1 + 4, "one more");
+    let other = order(&many::shop(2, "postcode"));
+    assert_eq!(used(), 1 + 7, "the address is another one, and so is what reaches it");
+    let ids = |types: &[MessageType; 3]| types.each_ref().map(|ty| ty.shape().id);
+    let ([a, b, c], [d, e, f], [g, h, i]) = (ids(&first), ids(&second), ids(&other));
+    assert_eq!([b, c], [e, f]);
+    assert!(a != d && ![a, d].contains(&g) && b != h && c != i);
+
+    // A type is of the schema it was asked of, whoever its programs come from.
+    assert!(second[1].schema().descriptors().message("shop.Filler0").is_some());
+    assert_eq!(second[1].descriptor().full_name(), "shop.Part");
+    let rows = runtime.trace().programs;
+    assert_eq!(rows.iter().filter(|row| row.message == "shop.Part" && row.direction == Direction::Decode).count(), 2);
+
+    // What is shared outlives the schema it came with.
+    first.iter().chain(&second).for_each(|ty| ty.compile().unwrap());
+    drop(first);
+    assert_eq!(used(), 1 + 3 + 3 + 3, "decode and encode of the second, decode of the other");
+    assert_eq!(round_trip(&second[0], ORDER), ORDER);
+    let arena = Arena::new();
+    let error = second[0].decode(b"\x1a\x05\x12\x03\x1a\x01\x0a", &arena).unwrap_err();
+    assert!(error.to_string().contains("part.parts.from.street"), "{error}");
+    drop((arena, second, other));
+    assert_eq!(used(), 1);
+    // What is gone is made anew.
+    assert_eq!(round_trip(&order(&many::shop(1, "zip"))[0], ORDER), ORDER);
+}
+
+#[test]
+fn versions_that_share_come_and_go_on_several_threads() {
+    let runtime = runtime(CompileMode::Eager);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let runtime = &runtime;
+            scope.spawn(move || {
+                for round in 0..rounds() / 20 {
+                    let schema = runtime.register(&many::shop((thread + round) % 7, "zip")).unwrap();
+                    let ty = schema.message("shop.Order").unwrap();
+                    assert_eq!(round_trip(&ty, ORDER), ORDER);
+                    ty.is_compiled().unwrap();
+                }
+            });
+        }
+    });
+    let trace = runtime.trace();
+    assert!(trace.failures.is_empty() && trace.programs.is_empty(), "{trace:?}");
+    assert_eq!(trace.arena.unwrap().in_use, 1 << 16, "of the code only the stubs are left");
+}
+
 #[test]
 fn every_failure_leaves_a_reason_a_count_and_a_working_runtime() {
     let reasons = [

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::schema::model::{FieldKey, MessageId, SchemaData};
+use crate::schema::model::{FieldKey, FieldKind, MessageId, SchemaData};
 
 /// Why bytes were refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
@@ -95,8 +95,18 @@ pub struct FieldPath {
 }
 
 impl FieldPath {
-    /// A path of `fields` below the message `root`, outermost first.
-    pub fn new(schema: Arc<SchemaData>, root: MessageId, fields: Vec<FieldKey>) -> FieldPath {
+    /// The path that `numbers` of fields lead along below the message `root`, outermost first. On the way through a map stand
+    /// the map's number and that of the entry's key (1) or value (2). It ends at a number that is not there.
+    pub fn new(schema: Arc<SchemaData>, root: MessageId, numbers: impl IntoIterator<Item = u32>) -> FieldPath {
+        let (mut fields, mut message) = (Vec::new(), Some(root));
+        for number in numbers {
+            let Some(key) = message.and_then(|id| schema.field_by_number(id, number)) else { break };
+            message = match schema.field(key).kind {
+                FieldKind::Message(id) => Some(id),
+                _ => None,
+            };
+            fields.push(key);
+        }
         FieldPath { schema, root, fields }
     }
 

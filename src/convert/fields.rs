@@ -65,6 +65,7 @@ pub(crate) fn check_required(message: MessageRef<'_>, offset: usize) -> Result<(
     let mut fault = Fault::at(ReadErrorKind::MissingRequired, offset, "");
     let schema = message.schema();
     fault.steps = path
+        .fields()
         .iter()
         .rev()
         .map(|&key| {

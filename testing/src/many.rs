@@ -64,3 +64,31 @@ pub fn version(number: usize) -> Vec<u8> {
     ];
     set("order", vec![DescriptorProto { name: Some("Order".to_owned()), field: fields, ..Default::default() }])
 }
+
+fn message_field(name: &str, number: usize, of: &str, label: Label) -> FieldDescriptorProto {
+    FieldDescriptorProto { type_name: Some(of.to_owned()), ..field(name, number, Type::Message, label) }
+}
+
+/// Version `number` of `shop.Order`, which has a `shop.Address` and a `shop.Part`, which refers to itself and to the
+/// address. All versions agree in these two. `zip` is the name of a field of `shop.Address`.
+pub fn shop(number: usize, zip: &str) -> Vec<u8> {
+    let message =
+        |name: &str, fields| DescriptorProto { name: Some(name.to_owned()), field: fields, ..Default::default() };
+    let (one, many) = (Label::Optional, Label::Repeated);
+    let address = vec![field("street", 1, Type::String, one), field(zip, 2, Type::Uint32, one)];
+    let part = vec![
+        field("count", 1, Type::Int32, one),
+        message_field("parts", 2, ".shop.Part", many),
+        message_field("from", 3, ".shop.Address", one),
+    ];
+    let order = vec![
+        field("id", 1, Type::Uint64, one),
+        message_field("to", 2, ".shop.Address", one),
+        message_field("part", 3, ".shop.Part", one),
+        field(&format!("only_{number}"), 4 + number, Type::Sint64, many),
+    ];
+    // The numbers of messages and files are other ones in each version.
+    let mut messages: Vec<_> = (0..number % 3).map(|at| message(&format!("Filler{at}"), vec![])).collect();
+    messages.extend([message("Order", order), message("Part", part), message("Address", address)]);
+    set("shop", messages)
+}

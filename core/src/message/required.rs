@@ -1,8 +1,8 @@
 //! Required fields that are not set. Without recursion: messages may be nested as deep as they like.
 
 use super::{KeyRef, MessageRef, ValueRef};
+use crate::error::FieldPath;
 use crate::program::Layout;
-use crate::schema::model::{FieldKey, FieldKind};
 
 /// A message on the way down, and how far its fields have been followed.
 struct Level<'a> {
@@ -12,7 +12,7 @@ struct Level<'a> {
     /// Its element or entry to be followed next.
     next: usize,
     /// Whether there is an entry's value between this message and the one below.
-    entry: Option<FieldKey>,
+    entry: Option<u32>,
 }
 
 impl<'a> MessageRef<'a> {
@@ -21,14 +21,20 @@ impl<'a> MessageRef<'a> {
         self.missing_required().is_none()
     }
 
-    /// The path to a required field that is not set, outermost field first; `None` where all are set. It is the
+    /// The path to a required field that is not set; `None` where all are set. It is the
     /// first one found: those of a message in the order of their numbers, then those of the messages below.
-    pub fn missing_required(self) -> Option<Vec<FieldKey>> {
+    pub fn missing_required(self) -> Option<FieldPath> {
+        let layout = self.layout();
+        let path = |numbers| FieldPath::new(layout.schema.clone(), layout.message, numbers);
+        self.missing_numbers().map(path)
+    }
+
+    fn missing_numbers(self) -> Option<Vec<u32>> {
         if !self.layout().reaches_required {
             return None;
         }
-        if let Some(key) = own_missing(self) {
-            return Some(vec![key]);
+        if let Some(number) = own_missing(self) {
+            return Some(vec![number]);
         }
         let mut levels = vec![Level { message: self, field: 0, next: 0, entry: None }];
         while let Some(level) = levels.last_mut() {
@@ -36,12 +42,12 @@ impl<'a> MessageRef<'a> {
                 levels.pop();
                 continue;
             };
-            if let Some(key) = own_missing(below) {
+            if let Some(number) = own_missing(below) {
                 let path = levels.iter().flat_map(|level| {
-                    let field = level.message.layout().fields[level.field].key;
+                    let field = level.message.layout().fields[level.field].number;
                     [Some(field), level.entry].into_iter().flatten()
                 });
-                return Some(path.chain([key]).collect());
+                return Some(path.chain([number]).collect());
             }
             levels.push(Level { message: below, field: 0, next: 0, entry: None });
         }
@@ -49,10 +55,10 @@ impl<'a> MessageRef<'a> {
     }
 }
 
-fn own_missing(message: MessageRef<'_>) -> Option<FieldKey> {
+fn own_missing(message: MessageRef<'_>) -> Option<u32> {
     let layout = message.layout();
     let missing = layout.required.iter().map(|&at| &layout.fields[at as usize]).find(|slot| !message.has(slot));
-    missing.map(|slot| slot.key)
+    missing.map(|slot| slot.number)
 }
 
 impl<'a> Level<'a> {
@@ -71,10 +77,7 @@ impl<'a> Level<'a> {
             };
             if below.is_some() {
                 self.next += 1;
-                self.entry = match slot.kind {
-                    FieldKind::Message(entry) if slot.entry.is_some() => Some(FieldKey::Field(entry, 1)),
-                    _ => None,
-                };
+                self.entry = slot.entry.is_some().then_some(2);
                 return below;
             }
             (self.field, self.next) = (self.field + 1, 0);

@@ -133,8 +133,8 @@ fn fits(schema: &SchemaData, field: &FieldDef, layout: &Layout, slot: &FieldSlot
     match slot.storage {
         Storage::Map => {
             field.is_map && {
-                let (_, written) = entry_fields(schema, field);
-                let (_, read) = entry_fields(&layout.schema, read);
+                let written = entry_fields(schema, field);
+                let read = entry_fields(&layout.schema, read);
                 value_fits(written[0], read[0]) && value_fits(written[1], read[1])
             }
         }
@@ -176,7 +176,7 @@ fn describe(schema: &SchemaData, field: &FieldDef) -> String {
         kind => format!("{kind:?}").to_lowercase(),
     };
     if field.is_map {
-        let (_, [key, value]) = entry_fields(schema, field);
+        let [key, value] = entry_fields(schema, field);
         return format!("map<{}, {}>", name(key), name(value));
     }
     match field.presence {

@@ -16,6 +16,7 @@ use super::decode::{DecodeOptions, DecodeProgram};
 use super::encode::{EncodeOptions, EncodeProgram};
 use super::layout::{FieldSlot, Layout, LayoutId, Shape};
 use super::ops::{Cardinality, EnumSet, ValueKind};
+use super::shared::{Fingerprint, Fingerprints, SharedPrograms, Table};
 use super::unit::{Child, Linker, Unit, UnitRef, components};
 use super::view::{ALL, ProjectError, Rest, ViewId, Views};
 use super::{DecodeRef, EncodeRef};
@@ -25,6 +26,9 @@ type Cache<K, T> = Mutex<HashMap<K, UnitRef<T>, foldhash::fast::RandomState>>;
 /// The shapes and programs of one schema: built on first use, then shared.
 pub struct Programs {
     pub(super) schema: Arc<SchemaData>,
+    /// Those of other schemas that equal messages use.
+    shared: Arc<SharedPrograms>,
+    fingerprints: Fingerprints,
     views: Mutex<Views>,
     shapes: Cache<ShapeKey, Layout>,
     decode: Cache<DecodeKey, DecodeProgram>,
@@ -56,8 +60,15 @@ pub(super) struct EncodeKey {
 impl Programs {
     /// An empty cache for `schema`.
     pub fn new(schema: Arc<SchemaData>) -> Programs {
+        Programs::sharing(schema, Arc::default())
+    }
+
+    /// An empty cache for `schema`, which uses what is the same in other schemas, and lets them use its own.
+    pub fn sharing(schema: Arc<SchemaData>, shared: Arc<SharedPrograms>) -> Programs {
         Programs {
             schema,
+            shared,
+            fingerprints: Fingerprints::default(),
             views: Mutex::default(),
             shapes: Cache::default(),
             decode: Cache::default(),
@@ -113,10 +124,13 @@ impl Programs {
         Ok(self.decode_checked(message, shape, options))
     }
 
-    /// What `program` does, with other options. It must be one of these programs.
-    pub fn rebind(&self, program: &DecodeRef, options: DecodeOptions) -> DecodeRef {
-        assert!(Arc::ptr_eq(&self.schema, &program.schema), "a program of another schema");
-        self.decode_checked(program.message, program.shape(), options)
+    /// As [`Programs::bind`], for a message and a shape that are bound already, with other options.
+    pub fn rebind(&self, message: MessageId, shape: &Shape, options: DecodeOptions) -> DecodeRef {
+        self.decode_checked(message, shape, options)
+    }
+
+    fn fingerprint(&self, message: MessageId) -> Option<Fingerprint> {
+        self.fingerprints.of(&self.shared, &self.schema, message)
     }
 
     /// The program that encodes `message` from its full shape.
@@ -135,7 +149,8 @@ impl Programs {
             let children = shapes.children(key.layout).into_iter();
             children.map(|(_, layout)| EncodeKey { layout, ..*key }).collect()
         };
-        get(&self.encode, root, successors, |component, links| build_encode(component, &shapes, links))
+        let shared = (&self.shared.encode, |key: &EncodeKey| Some(*key));
+        get(&self.encode, shared, root, successors, |component, links| build_encode(component, &shapes, links))
     }
 
     fn decode_checked(&self, message: MessageId, shape: &Shape, mut options: DecodeOptions) -> DecodeRef {
@@ -152,7 +167,9 @@ impl Programs {
             };
             shapes.children(key.layout).into_iter().filter_map(child).collect()
         };
-        get(&self.decode, root, successors, |component, links| self.build_decode(component, &shapes, links))
+        let shared_key = |key: &DecodeKey| Some((self.fingerprint(key.message)?, key.layout, key.options));
+        let shared = (&self.shared.decode, shared_key);
+        get(&self.decode, shared, root, successors, |component, links| self.build_decode(component, &shapes, links))
     }
 
     fn view_shape(&self, key: ShapeKey) -> Shape {
@@ -162,7 +179,10 @@ impl Programs {
                 .filter_map(|(_, field, view)| Some(ShapeKey { message: sub_message(&self.schema, field)?, view }))
                 .collect()
         };
-        get(&self.shapes, key, successors, |component, links| self.build_shapes(component, links))
+        // Views are numbered by each schema for itself.
+        let shared_key = |key: &ShapeKey| if key.view == ALL { self.fingerprint(key.message) } else { None };
+        let shared = (&self.shared.shapes, shared_key);
+        get(&self.shapes, shared, key, successors, |component, links| self.build_shapes(component, links))
     }
 
     fn build_shapes(&self, component: &[ShapeKey], links: &Links<'_, ShapeKey, Layout>) -> Arc<Unit<Layout>> {
@@ -218,10 +238,23 @@ pub(super) fn enum_set(schema: &SchemaData, field: &FieldDef) -> EnumSet {
 }
 
 /// Key and value of a map field's entry message.
-pub(super) fn entry_fields<'s>(schema: &'s SchemaData, field: &FieldDef) -> ([FieldKey; 2], [&'s FieldDef; 2]) {
+pub(super) fn entry_fields<'s>(schema: &'s SchemaData, field: &FieldDef) -> [&'s FieldDef; 2] {
     let FieldKind::Message(entry) = field.kind else { unreachable!("linking makes maps of messages only") };
-    let keys = [FieldKey::Field(entry, 0), FieldKey::Field(entry, 1)];
-    (keys, keys.map(|key| schema.field(key)))
+    [FieldKey::Field(entry, 0), FieldKey::Field(entry, 1)].map(|key| schema.field(key))
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        // Encode and decode hold the shapes.
+        self.shared.encode.leave(empty(&mut self.encode));
+        self.shared.decode.leave(empty(&mut self.decode));
+        self.shared.shapes.leave(empty(&mut self.shapes));
+    }
+}
+
+/// Drops what a cache holds; gives how much that was.
+fn empty<K, T>(cache: &mut Cache<K, T>) -> usize {
+    std::mem::take(cache.get_mut().unwrap_or_else(PoisonError::into_inner)).len()
 }
 
 impl std::fmt::Debug for Programs {
@@ -299,9 +332,10 @@ fn find<K: Eq + Hash, T>(cache: &Cache<K, T>, root: &K) -> Option<UnitRef<T>> {
     cache.lock().unwrap_or_else(PoisonError::into_inner).get(root).cloned()
 }
 
-/// The cached member for `root`, built with all that it reaches where it is new.
-fn get<K: Copy + Eq + Hash, T>(
+/// The cached member for `root`, built with all that it reaches where it is new, here and in all other schemas.
+fn get<K: Copy + Eq + Hash, S: Copy + Eq + Hash, T>(
     cache: &Cache<K, T>,
+    (shared, shared_key): (&Table<S, T>, impl Fn(&K) -> Option<S>),
     root: K,
     successors: impl Fn(&K) -> Vec<K>,
     build: impl Fn(&[K], &Links<'_, K, T>) -> Arc<Unit<T>>,
@@ -311,6 +345,11 @@ fn get<K: Copy + Eq + Hash, T>(
         return found.clone();
     }
     for component in components(root, |node| cache.contains_key(&node), |node| successors(&node)) {
+        let keys: Option<Vec<S>> = component.iter().map(&shared_key).collect();
+        if let Some(found) = keys.as_ref().and_then(|keys| shared.find(keys)) {
+            cache.extend(component.into_iter().zip(found));
+            continue;
+        }
         let (mut deps, mut seen) = (Vec::new(), hashbrown::HashSet::<_, foldhash::fast::RandomState>::default());
         for node in component.iter().flat_map(&successors) {
             if let Some(member) = cache.get(&node)
@@ -321,11 +360,11 @@ fn get<K: Copy + Eq + Hash, T>(
         }
         let positions = component.iter().copied().zip(0..).collect();
         let unit = build(&component, &Links { known: &cache, positions, deps });
-        for (at, &node) in component.iter().enumerate() {
-            if let Some(member) = UnitRef::new(unit.clone(), at) {
-                cache.insert(node, member);
-            }
-        }
+        let members = match &keys {
+            Some(keys) => shared.add(keys, &unit),
+            None => (0..component.len()).filter_map(|at| UnitRef::new(unit.clone(), at)).collect(),
+        };
+        cache.extend(component.into_iter().zip(members));
     }
     cache[&root].clone()
 }

@@ -60,14 +60,13 @@ impl Programs {
             }
             if let Some(entry) = slot.entry {
                 aux = maps.len() as u32;
-                let (_, read) = entry_fields(&shape.schema, read);
+                let read = entry_fields(&shape.schema, read);
                 maps.push(MapOp {
                     entry,
                     key: value_kind(&shape.schema, read[0], options.check_utf8),
                     value: value_kind(&shape.schema, read[1], options.check_utf8),
                     enums: enum_set(&shape.schema, read[1]),
                     child: Child::NONE,
-                    fields: entry_fields(&self.schema, field).0,
                 });
             }
             ops.push(operation(at, slot, written, field, kind, aux));

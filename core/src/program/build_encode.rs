@@ -45,7 +45,7 @@ fn encode_program(key: EncodeKey, shapes: &Shapes) -> EncodeProgram {
             let mut aux = 0;
             if let Some(entry) = slot.entry {
                 aux = maps.len() as u32;
-                let (fields, defs) = entry_fields(schema, field);
+                let defs = entry_fields(schema, field);
                 maps.push(EncodeMapOp {
                     entry,
                     key: value_kind(schema, defs[0], true),
@@ -60,7 +60,6 @@ fn encode_program(key: EncodeKey, shapes: &Shapes) -> EncodeProgram {
                     ),
                     value: value_kind(schema, defs[1], true),
                     child: Child::NONE,
-                    fields,
                 });
             }
             let (tag_bytes, tag_len) = written_tag(tag(slot.number, written_wire_type(field, kind)));

@@ -146,6 +146,4 @@ pub struct MapOp {
     pub enums: EnumSet,
     /// Message values: the program. A value that is absent is an empty message.
     pub child: Child<DecodeProgram>,
-    /// The key and the value in the entry message, for error paths.
-    pub fields: [FieldKey; 2],
 }

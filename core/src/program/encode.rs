@@ -136,6 +136,4 @@ pub struct EncodeMapOp {
     pub value: ValueKind,
     /// Message values: the program.
     pub child: Child<EncodeProgram>,
-    /// The key and the value in the entry message, for error paths.
-    pub fields: [FieldKey; 2],
 }

@@ -18,6 +18,7 @@ mod names;
 mod numbers;
 mod ops;
 mod paths;
+mod shared;
 mod unit;
 mod view;
 
@@ -31,6 +32,7 @@ pub use layout::{
 pub use numbers::NumberTable;
 pub use ops::{Access, Cardinality, EnumSet, Hasbit, NO_CASE, Route, ValueKind};
 pub use paths::{Hop, Path};
+pub use shared::SharedPrograms;
 pub use unit::{Child, Linker, Unit, UnitRef, components};
 pub(crate) use view::split;
 pub use view::{ProjectError, Rest};

@@ -191,6 +191,6 @@ fn depth_costs_no_stack() {
     }
     let copy = Message::copy_of(&shape, root.as_ref()).unwrap();
     assert!(copy.as_ref() == root.as_ref());
-    assert_eq!(copy.as_ref().missing_required().unwrap().len(), depth + 1);
+    assert_eq!(copy.as_ref().missing_required().unwrap().fields().len(), depth + 1);
     assert!(format!("{copy:?}").ends_with(&format!("next: Needy {{ .. }}{}", " }".repeat(32))));
 }

@@ -145,7 +145,7 @@ fn required_fields() {
         ["must", "next", "all", "by_name", "either"].map(|name| slot(&shape, name));
     let names = |message: MessageRef<'_>| {
         let path = message.missing_required()?;
-        Some(path.iter().map(|&key| &*message.schema().field(key).name).collect::<Vec<_>>().join("."))
+        Some(path.fields().iter().map(|&key| &*message.schema().field(key).name).collect::<Vec<_>>().join("."))
     };
     let mut message = new(&shape, &arena);
     assert_eq!(names(message.as_ref()).as_deref(), Some("must"));

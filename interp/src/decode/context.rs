@@ -4,7 +4,6 @@ use protojit_core::error::DecodeErrorKind;
 use protojit_core::limits::Limits;
 use protojit_core::memory::alloc::Alloc;
 use protojit_core::memory::{Arena, ArenaFull, Bump};
-use protojit_core::schema::model::FieldKey;
 
 /// Bytes behind `safe` that may still be loaded: the longest tag and length, and the widest inline load.
 pub const SLACK: usize = 64;
@@ -64,8 +63,8 @@ pub struct DecodeCtx {
 pub struct Failure {
     /// The first error, and the position that it is about.
     pub error: Option<(DecodeErrorKind, *const u8)>,
-    /// The fields around it, innermost first.
-    pub path: Vec<FieldKey>,
+    /// The numbers of the fields around it, innermost first; of map entries too.
+    pub path: Vec<u32>,
 }
 
 impl DecodeCtx {
@@ -106,10 +105,10 @@ impl DecodeCtx {
         std::ptr::null()
     }
 
-    /// Notes a field that the error lies in: from the inside to the outside.
+    /// Notes the number of a field that the error lies in: from the inside to the outside.
     #[cold]
-    pub fn note_field(&mut self, key: FieldKey) {
-        self.failure.get_or_insert_default().path.push(key);
+    pub fn note_field(&mut self, number: u32) {
+        self.failure.get_or_insert_default().path.push(number);
     }
 
     /// The first error.
@@ -117,8 +116,8 @@ impl DecodeCtx {
         self.failure.as_ref().and_then(|failure| failure.error)
     }
 
-    /// The fields around the error, innermost first. Takes them away.
-    pub fn take_path(&mut self) -> Vec<FieldKey> {
+    /// The numbers of the fields around the error, innermost first. Takes them away.
+    pub fn take_path(&mut self) -> Vec<u32> {
         self.failure.as_mut().map(|failure| std::mem::take(&mut failure.path)).unwrap_or_default()
     }
 }

@@ -6,7 +6,6 @@ use protojit_core::error::{DecodeError, DecodeErrorKind, FieldPath};
 use protojit_core::limits::Limits;
 use protojit_core::memory::{Arena, Bump, Room};
 use protojit_core::program::DecodeProgram;
-use protojit_core::schema::model::FieldKey;
 
 use super::frame::decode_frame;
 use super::place::place;
@@ -270,7 +269,7 @@ fn recorded(behind: *const u8, ctx: &DecodeCtx) -> (DecodeErrorKind, *const u8) 
 
 /// An error in the field that `path` leads to, innermost first.
 #[cold]
-fn error(program: &DecodeProgram, kind: DecodeErrorKind, offset: usize, mut path: Vec<FieldKey>) -> DecodeError {
+fn error(program: &DecodeProgram, kind: DecodeErrorKind, offset: usize, mut path: Vec<u32>) -> DecodeError {
     path.reverse();
     DecodeError::new(kind, offset, FieldPath::new(program.schema.clone(), program.message, path))
 }

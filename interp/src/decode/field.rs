@@ -79,7 +79,7 @@ pub(super) unsafe fn decode_field(
                 _ => return other(program, tag, start, p, limit, msg, ctx),
             };
             if end.is_null() {
-                ctx.note_field(op.key);
+                ctx.note_field(op.number);
             }
             return end;
         }

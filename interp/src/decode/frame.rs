@@ -329,7 +329,7 @@ unsafe fn at_limit(
 /// Notes the field that an error lies in.
 #[cold]
 fn null_at(op: &DecodeOp, ctx: &mut DecodeCtx) -> *const u8 {
-    ctx.note_field(op.key);
+    ctx.note_field(op.number);
     std::ptr::null()
 }
 

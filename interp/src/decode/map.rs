@@ -128,13 +128,13 @@ unsafe fn fields(map: &MapOp, mut p: *const u8, end: *const u8, parsed: &mut Par
                     }
                 };
                 if p.is_null() {
-                    ctx.note_field(map.fields[0]);
+                    ctx.note_field(1);
                     return false;
                 }
             } else if tag == value_tag {
                 p = value(map, start, behind, end, parsed, ctx);
                 if p.is_null() {
-                    ctx.note_field(map.fields[1]);
+                    ctx.note_field(2);
                     return false;
                 }
             } else {

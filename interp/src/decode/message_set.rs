@@ -85,7 +85,7 @@ pub(super) unsafe fn item(
             match program.op(number) {
                 Some(op) if op.kind == ValueKind::Message && op.cardinality == Cardinality::Singular => {
                     if message(program, op, start, from, end, msg, ctx).is_null() {
-                        ctx.note_field(op.key);
+                        ctx.note_field(op.number);
                         return null;
                     }
                 }

@@ -67,7 +67,7 @@ pub unsafe fn decode_packed(
     // SAFETY: as promised to this function.
     let end = unsafe { packed(program, op, p, limit, msg, ctx) };
     if end.is_null() {
-        ctx.note_field(op.key);
+        ctx.note_field(op.number);
     }
     end
 }

@@ -7,7 +7,6 @@ use protojit_core::memory::map::MapTable;
 use protojit_core::memory::parts;
 use protojit_core::memory::slots::{ListSlot, Storage};
 use protojit_core::program::{FieldSlot, Layout};
-use protojit_core::schema::model::FieldKey;
 
 use crate::presence::is_set;
 
@@ -21,11 +20,11 @@ struct Level<'a> {
     element: u32,
 }
 
-/// The path to a required field that is missing in the message or below it, outermost first; `None` where nothing is missing.
+/// The numbers of the fields that lead to a required field that is missing in the message or below it, outermost first; `None` where nothing is missing.
 ///
 /// # Safety
 /// `msg` is a live message of this layout, and nobody changes it meanwhile.
-pub unsafe fn find_missing(layout: &Layout, msg: *const u8) -> Option<Vec<FieldKey>> {
+pub unsafe fn find_missing(layout: &Layout, msg: *const u8) -> Option<Vec<u32>> {
     if !layout.reaches_required {
         return None;
     }
@@ -33,7 +32,7 @@ pub unsafe fn find_missing(layout: &Layout, msg: *const u8) -> Option<Vec<FieldK
     // SAFETY: as promised to this function; sub-messages have the layout of their slot's child.
     unsafe {
         if let Some(slot) = missing(layout, msg) {
-            return Some(vec![slot.key]);
+            return Some(vec![slot.number]);
         }
         while let Some(level) = levels.last_mut() {
             let layout = level.layout;
@@ -51,8 +50,14 @@ pub unsafe fn find_missing(layout: &Layout, msg: *const u8) -> Option<Vec<FieldK
             levels.push(Level { layout: child, msg: sub, field: 0, element: 0 });
             if let Some(slot) = missing(child, sub) {
                 let (_, above) = levels.split_last()?;
-                let mut path: Vec<FieldKey> = above.iter().map(|level| level.layout.fields[level.field].key).collect();
-                path.push(slot.key);
+                let mut path = Vec::new();
+                for level in above {
+                    let slot = &level.layout.fields[level.field];
+                    path.push(slot.number);
+                    // The value of the entry.
+                    path.extend((slot.storage == Storage::Map).then_some(2));
+                }
+                path.push(slot.number);
                 return Some(path);
             }
         }

@@ -2,7 +2,6 @@
 
 use protojit_core::error::EncodeErrorKind;
 use protojit_core::limits::Limits;
-use protojit_core::schema::model::FieldKey;
 
 /// Room that one tag with one number, or one tag with one length, is written in: more than the 15 bytes they have at most, since
 /// they are written by whole words.
@@ -69,8 +68,8 @@ pub struct EncodeCtx {
 pub(super) struct Rare {
     /// The first error.
     pub error: Option<EncodeErrorKind>,
-    /// The fields around the error, innermost first.
-    pub path: Vec<FieldKey>,
+    /// The numbers of the fields around the error, innermost first.
+    pub path: Vec<u32>,
     /// Positions of map entries while they are sorted, a stack.
     pub order: Vec<u32>,
 }
@@ -134,10 +133,10 @@ impl EncodeCtx {
         std::ptr::null_mut()
     }
 
-    /// Notes a field that the error lies in: from the inside to the outside.
+    /// Notes the number of a field that the error lies in: from the inside to the outside.
     #[cold]
-    pub(super) fn note_field(&mut self, key: FieldKey) {
-        self.rare.get_or_insert_default().path.push(key);
+    pub(super) fn note_field(&mut self, number: u32) {
+        self.rare.get_or_insert_default().path.push(number);
     }
 
     /// The first error.

@@ -107,7 +107,7 @@ pub unsafe fn encode_frame(program: &EncodeProgram, msg: *const u8, at: *mut u8,
                     }
                     at = message(program, op, sub, at, ctx);
                     if at.is_null() {
-                        ctx.note_field(op.key);
+                        ctx.note_field(op.number);
                         return at;
                     }
                 }
@@ -181,7 +181,7 @@ unsafe fn field(program: &EncodeProgram, op: &EncodeOp, msg: *const u8, at: *mut
                     ValueKind::Message | ValueKind::Group => {
                         let at = message(program, op, cell.cast::<*const u8>().read(), at, ctx);
                         if at.is_null() {
-                            ctx.note_field(op.key);
+                            ctx.note_field(op.number);
                         }
                         at
                     }
@@ -205,7 +205,7 @@ fn unset(op: &EncodeOp, at: *mut u8, ctx: &mut EncodeCtx) -> *mut u8 {
 
 #[cold]
 fn missing(op: &EncodeOp, ctx: &mut EncodeCtx) -> *mut u8 {
-    ctx.note_field(op.key);
+    ctx.note_field(op.number);
     ctx.fail(EncodeErrorKind::MissingRequired)
 }
 
@@ -389,7 +389,7 @@ unsafe fn repeated(
             };
             if at.is_null() {
                 if op.kind.is_message() {
-                    ctx.note_field(op.key);
+                    ctx.note_field(op.number);
                 }
                 return at;
             }
@@ -406,7 +406,7 @@ pub unsafe fn encode_packed(op: &EncodeOp, list: ListSlot, at: *mut u8, ctx: &mu
     // SAFETY: as promised to this function.
     let at = unsafe { packed(op, list, op.kind.storage().size() as usize, at, ctx) };
     if at.is_null() {
-        ctx.note_field(op.key);
+        ctx.note_field(op.number);
     }
     at
 }

@@ -35,7 +35,7 @@ pub(super) unsafe fn map(
         let stride = map.entry.stride as usize;
         // A map's entries are a level of nesting, a message in them another, as when they are decoded.
         let Some(depth) = ctx.depth.checked_sub(1) else {
-            ctx.note_field(op.key);
+            ctx.note_field(op.number);
             return ctx.fail(EncodeErrorKind::DepthLimit);
         };
         ctx.depth = depth;
@@ -57,7 +57,7 @@ pub(super) unsafe fn map(
             let which = if sorted { ctx.order()[base + turn] as usize } else { turn };
             at = entry(op, map, entries.add(which * stride), at, ctx);
             if at.is_null() {
-                ctx.note_field(op.key);
+                ctx.note_field(op.number);
                 return at;
             }
         }
@@ -82,7 +82,7 @@ unsafe fn entry(op: &EncodeOp, map: &EncodeMapOp, entry: *const u8, at: *mut u8,
             (kind, _) => value(kind, tag, cell, at, ctx),
         };
         if at.is_null() {
-            ctx.note_field(map.fields[1]);
+            ctx.note_field(2);
             return at;
         }
         let at = value(map.key, Tag::short(make_tag(1, map.key.wire_type())), entry, at, ctx);
