@@ -22,6 +22,9 @@ cargo test --workspace --exclude protojit-benches
 step 'tests of the plainest processor'
 PROTOJIT_CPU=baseline cargo test -p protojit --test differential --test encode --test hostile
 
+step 'tests of code that counts its slow exits'
+PROTOJIT_INSTRUMENT=1 cargo test -p protojit --test differential --test encode
+
 step 'instructions'
 if has_valgrind; then
     cargo run --quiet --profile gate -p protojit-gate -- check

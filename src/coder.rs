@@ -19,6 +19,14 @@ pub(crate) trait Side: SideCode {
     const DIRECTION: Direction;
 
     fn message_name(&self) -> &str;
+
+    /// Options that are not the default, by stable words.
+    fn options(&self) -> Vec<&'static str>;
+}
+
+/// The words whose option is set.
+fn words<const N: usize>(options: [(bool, &'static str); N]) -> Vec<&'static str> {
+    options.into_iter().filter_map(|(set, word)| set.then_some(word)).collect()
 }
 
 impl Side for DecodeProgram {
@@ -27,6 +35,15 @@ impl Side for DecodeProgram {
     fn message_name(&self) -> &str {
         &self.schema.message(self.message).full_name
     }
+
+    fn options(&self) -> Vec<&'static str> {
+        words([
+            (self.ops.len() < self.schema.fields_of(self.message).len(), "some-fields"),
+            (!self.options.keep_unknown, "discard-unknown"),
+            (!self.options.check_utf8, "unchecked-utf8"),
+            (!self.options.check_required, "partial"),
+        ])
+    }
 }
 
 impl Side for EncodeProgram {
@@ -34,6 +51,14 @@ impl Side for EncodeProgram {
 
     fn message_name(&self) -> &str {
         &self.schema.message(self.message).full_name
+    }
+
+    fn options(&self) -> Vec<&'static str> {
+        words([
+            (self.ops.len() < self.schema.fields_of(self.message).len(), "some-fields"),
+            (self.options.deterministic, "deterministic"),
+            (!self.options.check_required, "partial"),
+        ])
     }
 }
 
@@ -220,6 +245,7 @@ impl<P: Side> Coder<P> {
 
     fn row(&self, schema: &SchemaInner, unit: &Arc<Unit<P>>, at: usize, program: &P) -> ProgramTrace {
         let mut row = ProgramTrace::new(Side::message_name(program), P::DIRECTION);
+        row.options = Side::options(program);
         #[cfg(feature = "jit")]
         match P::cache(schema).unit(unit) {
             Some(Ok(compiled)) => {
@@ -228,8 +254,12 @@ impl<P: Side> Coder<P> {
                     row.code_bytes = stats.code_bytes;
                     row.blocks = stats.blocks;
                     row.helper_calls = stats.helper_calls;
-                    row.compile_micros = stats.time.as_micros() as u64;
+                    let times = [stats.times.build, stats.times.optimise, stats.times.allocate, stats.times.seal];
+                    [row.build_micros, row.optimise_micros, row.allocate_micros, row.seal_micros] =
+                        times.map(|time| time.as_micros() as u64);
+                    row.compile_micros = row.build_micros + row.optimise_micros + row.allocate_micros + row.seal_micros;
                 }
+                row.slow_exits = slow_exits(program, compiled.exits(at));
             }
             Some(Err(fallback)) => row.fall_back(&fallback),
             None => match self.code.get() {
@@ -248,4 +278,23 @@ impl<P: Side> Coder<P> {
         }
         row
     }
+}
+
+/// What was counted, under the names of the fields.
+#[cfg(feature = "jit")]
+fn slow_exits<P: Side>(program: &P, counts: Option<&protojit_jit::compile::ExitCounts>) -> Vec<crate::trace::SlowExit> {
+    let Some(counts) = counts else { return Vec::new() };
+    let (schema, message) = program.schema();
+    let fields = schema.fields_of(message);
+    let mut exits: Vec<_> = counts
+        .taken()
+        .map(|(at, exit, count)| {
+            let number = at.map(|at| program.number(at));
+            let field = number.and_then(|number| fields.iter().find(|(_, field)| field.number == number));
+            let field = field.map(|(_, field)| field.name.to_string());
+            crate::trace::SlowExit { field, number, exit: exit.name(), count }
+        })
+        .collect();
+    exits.sort_by_key(|exit| std::cmp::Reverse(exit.count));
+    exits
 }

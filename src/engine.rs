@@ -63,6 +63,16 @@ pub enum Cpu {
     Baseline,
 }
 
+#[cfg(feature = "jit")]
+impl Cpu {
+    pub(crate) fn of_compiler(self) -> protojit_jit::host::Cpu {
+        match self {
+            Cpu::Host => protojit_jit::host::Cpu::Host,
+            Cpu::Baseline => protojit_jit::host::Cpu::Baseline,
+        }
+    }
+}
+
 /// A name that is neither `host` nor `baseline`.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown processor features {0:?}: expected host or baseline")]
@@ -112,3 +122,5 @@ impl fmt::Display for Fallback {
         f.write_str(&self.detail)
     }
 }
+
+impl std::error::Error for Fallback {}

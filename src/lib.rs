@@ -17,6 +17,7 @@ mod background;
 mod batch;
 #[cfg(feature = "jit")]
 mod code;
+mod code_text;
 mod coder;
 mod convert;
 mod counts;
@@ -33,6 +34,7 @@ pub mod text;
 mod trace;
 
 pub use batch::{Batch, BatchIter};
+pub use code_text::CodeForm;
 pub use engine::{CompileMode, Cpu, Engine, Fallback, UnknownCpu};
 pub use message_type::MessageType;
 pub use options::OptionsOf;
@@ -47,4 +49,4 @@ pub use protojit_interp::encode::EncodeBuffer;
 pub use registry::Registry;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use schema::{RegisterError, Schema};
-pub use trace::{ArenaTrace, Direction, EngineUsed, ProgramTrace, SchemaTrace, Trace};
+pub use trace::{ArenaTrace, Direction, EngineUsed, ProgramTrace, SchemaTrace, SlowExit, Trace};

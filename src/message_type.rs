@@ -66,7 +66,7 @@ impl TypeInner {
     }
 
     #[inline]
-    fn encode(&self) -> &Coder<EncodeProgram> {
+    pub(crate) fn encode(&self) -> &Coder<EncodeProgram> {
         self.encode.get_or_init(|| {
             let shape = self.decode.program.shape();
             Coder::new(self.schema.inner().programs.encode_shape(shape, self.encode_options))

@@ -67,6 +67,7 @@ pub struct RuntimeBuilder {
     pub(crate) verify: bool,
     pub(crate) field_bound: Option<usize>,
     pub(crate) refuse: Option<fn(&FieldDef) -> bool>,
+    pub(crate) instrument: bool,
 }
 
 impl Default for RuntimeBuilder {
@@ -81,6 +82,7 @@ impl Default for RuntimeBuilder {
             verify: cfg!(debug_assertions),
             field_bound: None,
             refuse: None,
+            instrument: false,
         }
     }
 }
@@ -142,6 +144,14 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Counts where compiled code leaves its fast path, by field and reason: see
+    /// [`ProgramTrace::slow_exits`](crate::ProgramTrace::slow_exits). Code is larger and slower for it; default off.
+    #[must_use]
+    pub fn instrument(mut self, instrument: bool) -> Self {
+        self.instrument = instrument;
+        self
+    }
+
     /// Interprets messages that have such a field, as if the compiler did not know the construct: for tests of gates.
     #[doc(hidden)]
     #[must_use]
@@ -191,9 +201,16 @@ impl Runtime {
     }
 
     /// A runtime that obeys the environment, so that operators can switch compilation off without a new build: `PROTOJIT_ENGINE`
-    /// (`auto`, `jit`, `interp`) and `PROTOJIT_CPU` (`host`, `baseline`). An unknown value counts as the default, with a warning.
+    /// (`auto`, `jit`, `interp`), `PROTOJIT_CPU` (`host`, `baseline`) and `PROTOJIT_INSTRUMENT` (`1`, `0`). An unknown value counts as the default, with a warning.
     pub fn from_env() -> Runtime {
         let mut builder = Runtime::builder();
+        if let Some(value) = std::env::var_os("PROTOJIT_INSTRUMENT") {
+            match value.to_str() {
+                Some("1") => builder.instrument = true,
+                Some("0" | "") => builder.instrument = false,
+                _ => tracing::warn!(?value, "PROTOJIT_INSTRUMENT is ignored: expected 1 or 0"),
+            }
+        }
         if let Some(value) = std::env::var_os("PROTOJIT_CPU") {
             match value.to_string_lossy().parse() {
                 Ok(cpu) => builder.cpu = cpu,
@@ -322,21 +339,16 @@ impl RuntimeInner {
         }
         let make = || -> Result<_, protojit_jit::JitError> {
             let arena = protojit_jit::mcode::MachineCodeArena::reserve(options.code_arena)?;
-            let compiler = {
-                let cpu = match options.cpu {
-                    Cpu::Host => protojit_jit::host::Cpu::Host,
-                    Cpu::Baseline => protojit_jit::host::Cpu::Baseline,
-                };
-                protojit_jit::compile::Compiler::for_cpu(cpu, arena, options.verify)?
-            };
+            let compiler = protojit_jit::compile::Compiler::for_cpu(options.cpu.of_compiler(), arena, options.verify)?;
             let compiler = match options.field_bound {
                 Some(bound) => compiler.with_field_bound(bound),
                 None => compiler,
             };
-            Ok(match options.refuse {
+            let compiler = match options.refuse {
                 Some(refuse) => compiler.with_refused_fields(refuse),
                 None => compiler,
-            })
+            };
+            Ok(if options.instrument { compiler.instrumented() } else { compiler })
         };
         make().map_err(|error| Fallback { reason: error.reason(), detail: error.to_string() })
     }

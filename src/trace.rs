@@ -79,6 +79,9 @@ pub struct ProgramTrace {
     pub message: String,
     /// Decode or encode.
     pub direction: Direction,
+    /// In which options it differs from the default, by stable words: `some-fields` (a projection or another version's
+    /// shape), `discard-unknown`, `unchecked-utf8`, `partial`, `deterministic`.
+    pub options: Vec<&'static str>,
     /// The engine it runs on.
     pub engine: EngineUsed,
     /// A stable word for why it is not compiled.
@@ -91,8 +94,16 @@ pub struct ProgramTrace {
     pub blocks: usize,
     /// Calls of helpers in the function.
     pub helper_calls: usize,
-    /// Time to build and compile it, in microseconds.
+    /// Time to compile it, in microseconds: the sum of the four that follow.
     pub compile_micros: u64,
+    /// From the descriptors' tables to the compiler's intermediate code.
+    pub build_micros: u64,
+    /// From there to machine code, without allocation of registers.
+    pub optimise_micros: u64,
+    /// Allocation of registers.
+    pub allocate_micros: u64,
+    /// Linking and making executable; of what is done for several programs at once this one's share.
+    pub seal_micros: u64,
     /// Whether it was asked for by name; the others are what those refer to.
     pub root: bool,
     /// Root calls that compiled code served.
@@ -103,6 +114,24 @@ pub struct ProgramTrace {
     pub finished_bytes: u64,
     /// Inputs that the engines disagreed about.
     pub disagreements: u64,
+    /// Where compiled code left its fast path, the most frequent first; counted only where the runtime is
+    /// [instrumented](crate::RuntimeBuilder::instrument).
+    pub slow_exits: Vec<SlowExit>,
+}
+
+/// A place where compiled code leaves its fast path, and how often it did. All calls of the function count, also those that come
+/// from the code of other messages. Unknown fields in a row are one exit.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+#[non_exhaustive]
+pub struct SlowExit {
+    /// The field's name, `None` where it is not a known field's.
+    pub field: Option<String>,
+    /// The field's number.
+    pub number: Option<u32>,
+    /// A stable word for the reason: `long-varint`, `non-ascii`, `out-of-order`, `unknown`, `chunk-growth` and so on.
+    pub exit: &'static str,
+    /// How often.
+    pub count: u64,
 }
 
 impl ProgramTrace {
@@ -110,6 +139,7 @@ impl ProgramTrace {
         ProgramTrace {
             message: message.to_owned(),
             direction,
+            options: Vec::new(),
             engine: EngineUsed::Interp,
             reason: None,
             detail: None,
@@ -117,11 +147,16 @@ impl ProgramTrace {
             blocks: 0,
             helper_calls: 0,
             compile_micros: 0,
+            build_micros: 0,
+            optimise_micros: 0,
+            allocate_micros: 0,
+            seal_micros: 0,
             root: false,
             compiled_calls: 0,
             interpreted_calls: 0,
             finished_bytes: 0,
             disagreements: 0,
+            slow_exits: Vec::new(),
         }
     }
 

@@ -140,7 +140,7 @@ pub struct TraceArgs {
     #[arg(short, long, value_name = "TYPE")]
     pub message: Vec<String>,
     /// A payload of the message (the first one, if there are several); may be given several times. It goes through
-    /// both engines, which are compared.
+    /// both engines, which are compared, and once through code that counts where it leaves its fast path.
     #[arg(long, value_name = "FILE")]
     pub input: Vec<PathBuf>,
     /// How the payloads are written.
@@ -158,9 +158,12 @@ pub struct TraceArgs {
     /// How the trace is written.
     #[arg(long, value_enum, default_value_t = ReportFormat::Table, value_name = "FORMAT")]
     pub format: ReportFormat,
-    /// Show the intermediate code (Cranelift IR) of the messages named.
+    /// Show the intermediate code (Cranelift IR) of the messages named, each block with the field that it belongs to.
     #[arg(long)]
     pub clif: bool,
+    /// Show the machine code of the messages named as assembly, each block under the field that it belongs to.
+    #[arg(long)]
+    pub asm: bool,
 }
 
 /// `protojit layout`.

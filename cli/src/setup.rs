@@ -1,7 +1,7 @@
 //! The library, set up as the command line asks.
 
 use protojit::descriptors::MessageDescriptor;
-use protojit::{CompileMode, DecodeOptions, Engine, Limits, MessageType, Runtime, Schema};
+use protojit::{CompileMode, DecodeOptions, Engine, Limits, MessageType, Runtime, RuntimeBuilder, Schema};
 
 use crate::args::{RuntimeArgs, SchemaArgs};
 use crate::failure::{Failure, Outcome};
@@ -16,6 +16,11 @@ const BASE: usize = 2 << 20;
 impl RuntimeArgs {
     /// A runtime with this engine. It compiles what is used, when it is used.
     pub fn runtime(&self, engine: Engine) -> Runtime {
+        self.builder(engine).build()
+    }
+
+    /// The settings of such a runtime.
+    pub fn builder(&self, engine: Engine) -> RuntimeBuilder {
         let defaults = Limits::default();
         let limits = Limits {
             max_depth: self.max_depth,
@@ -27,7 +32,6 @@ impl RuntimeArgs {
             Some(bytes) => builder.code_arena(bytes),
             None => builder,
         }
-        .build()
     }
 
     /// How messages are decoded.

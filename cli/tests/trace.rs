@@ -205,3 +205,50 @@ fn layout() {
     let table = text(Run::new(["layout", "-s"]).arg(oneof).ok());
     assert!(table.contains("case 1 at 24") && table.contains("case 2 at 24"), "{table}");
 }
+
+/// Code both ways, each block under the name of its field.
+#[test]
+fn asm() {
+    if !COMPILES {
+        return;
+    }
+    let shown = text(trace().arg("--asm").ok());
+    for heading in
+        ["; decode of hello.Person", "; encode of hello.Person", "  ; emails = 3", "  ; user_id = 9", "block0:"]
+    {
+        assert!(shown.contains(heading), "no {heading:?} in\n{shown}");
+    }
+    let json = json(trace().arg("--asm"));
+    assert_eq!((&json["asm"][0]["direction"], &json["asm"][1]["direction"]), (&"decode".into(), &"encode".into()));
+    assert!(json["clif"].is_null());
+}
+
+/// Which field of the data leaves the fast path, why, and how often.
+#[test]
+fn slow_exits() {
+    if !COMPILES {
+        return;
+    }
+    let input = Scratch::new("slow-exits");
+    // A name that is not ASCII, and a field 99 twice, which is one exit.
+    let file = input.file("payload", b"\x0a\x02\xc3\xa9\x98\x06\x01\x98\x06\x01");
+    let run = || trace().arg("--input").arg(&file).args(["--iterations", "10"]);
+    let table = text(run().ok());
+    let row = |words: &[&str]| {
+        let found = table.lines().any(|line| words.iter().all(|word| line.contains(word)));
+        assert!(found, "no {words:?} in\n{table}");
+    };
+    row(&["slow exits of", "field", "exit", "count"]);
+    row(&["hello.Person", "decode", "name = 1", "non-ascii", "1"]);
+    row(&["hello.Person", "decode", "(none)", "unknown", "1"]);
+    let json = json(run());
+    let exits = json["slow_exits"].as_array().unwrap();
+    let name = exits.iter().find(|exit| exit["exit"] == "non-ascii").unwrap();
+    assert_eq!((&name["field"], &name["number"], &name["count"]), (&"name".into(), &1.into(), &1.into()));
+    assert_eq!((&name["message"], &name["direction"]), (&"hello.Person".into(), &"decode".into()));
+    // What was timed was not compiled to count, and the interpreter has no fast path.
+    assert!(json["programs"].as_array().unwrap().iter().all(|row| row["slow_exits"].as_array().unwrap().is_empty()));
+    let interpreted: Value =
+        serde_json::from_slice(&run().args(["--engine", "interp", "--format", "json"]).ok()).unwrap();
+    assert!(interpreted["slow_exits"].as_array().unwrap().is_empty());
+}

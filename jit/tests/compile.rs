@@ -6,6 +6,7 @@ use prost::Message as _;
 use protojit_core::program::{DecodeOptions, EncodeOptions, Programs};
 use protojit_core::schema::Schema;
 use protojit_jit::compile::{Compiler, clif};
+use protojit_jit::host::Cpu;
 use protojit_jit::mcode::MachineCodeArena;
 
 fn schema(file: &str) -> Schema {
@@ -22,7 +23,7 @@ fn every_message_of_the_examples_compiles() {
         let programs = Programs::new(schema.shared().clone());
         for message in schema.messages() {
             let program = programs.decode(message.id(), DecodeOptions::default());
-            assert!(clif(program.unit(), program.index()).unwrap().contains("br_table"));
+            assert!(clif(program.unit(), program.index(), Cpu::Host).unwrap().contains("br_table"));
             // SAFETY: `compiler` outlives the unit, and nothing calls the code.
             let unit = unsafe { compiler.compile(program.unit()) }.unwrap();
             for stats in unit.stats() {
@@ -30,7 +31,7 @@ fn every_message_of_the_examples_compiles() {
                 assert!(stats.code_bytes > 0);
             }
             let program = programs.encode(message.id(), EncodeOptions::default());
-            assert!(clif(program.unit(), program.index()).unwrap().contains("brif"));
+            assert!(clif(program.unit(), program.index(), Cpu::Host).unwrap().contains("brif"));
             // SAFETY: as above.
             let unit = unsafe { compiler.compile(program.unit()) }.unwrap();
             for stats in unit.stats() {

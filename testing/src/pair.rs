@@ -25,14 +25,15 @@ impl Pair {
         Pair::with(name, set, Runtime::builder())
     }
 
-    /// As [`Pair::new`], with these settings for both. Obeys `PROTOJIT_CPU`, as [`Runtime::from_env`] does, so that the tests can be
-    /// run once more as if the processor were a simpler one.
+    /// As [`Pair::new`], with these settings for both. Obeys `PROTOJIT_CPU` and `PROTOJIT_INSTRUMENT`, as [`Runtime::from_env`] does, so
+    /// that the tests can be run once more as if the processor were a simpler one, and on code that counts.
     pub fn with(name: impl Into<String>, set: &[u8], builder: RuntimeBuilder) -> Pair {
         let name = name.into();
         let builder = match std::env::var("PROTOJIT_CPU") {
             Ok(cpu) => builder.cpu(cpu.parse().unwrap_or_else(|error| panic!("{error}"))),
             Err(_) => builder,
         };
+        let builder = builder.instrument(std::env::var_os("PROTOJIT_INSTRUMENT").is_some_and(|value| value == "1"));
         let [jit, interp] = [Engine::Jit, Engine::Interp].map(|engine| {
             let runtime = builder.clone().engine(engine).build();
             runtime.register(set).unwrap_or_else(|error| panic!("{name}: {error}"))

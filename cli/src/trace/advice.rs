@@ -1,4 +1,4 @@
-//! What to do about a reason.
+//! What to do about a reason, and what an exit from the fast path means.
 
 /// For each reason that the library gives: what a person can do about it.
 pub fn advice(reason: &str) -> &'static str {
@@ -22,5 +22,26 @@ pub fn advice(reason: &str) -> &'static str {
         }
         "not-yet-compiled" | "not-compiled" => "nothing: it is compiled when it is first used",
         _ => "this is a fault of protojit: please report it, with the schema",
+    }
+}
+
+/// What a slow exit means.
+pub fn why(exit: &str) -> &'static str {
+    match exit {
+        "long-varint" => "four bytes and more",
+        "non-ascii" => "text beyond ASCII",
+        "out-of-order" => "another field was predicted",
+        "unknown" => "not in the schema, or unusual",
+        "chunk-growth" => "no room in the arena's chunk",
+        "list-growth" => "a list grew and moved",
+        "cold-page" => "first field of a cold part",
+        "closed-enum" => "may not be declared",
+        "unusual-entry" => "not just key and value",
+        "message-set" => "read by the interpreter",
+        "input-end" => "last bytes of a large input",
+        "buffer-growth" => "the output buffer grew",
+        "long-text" => "more than a kilobyte to copy",
+        "interpreted" => "written by the interpreter",
+        _ => "",
     }
 }

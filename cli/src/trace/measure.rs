@@ -47,14 +47,17 @@ struct Made {
     wire: Result<Vec<u8>, String>,
 }
 
+/// The message on each engine.
+pub struct Types {
+    pub chosen: MessageType,
+    pub interpreted: MessageType,
+    /// Compiled with counters of slow exits.
+    pub watched: Option<MessageType>,
+}
+
 /// Measures one file. Fails where it cannot be read or is no payload.
-pub fn measure(
-    path: &Path,
-    args: &TraceArgs,
-    runtime: &RuntimeArgs,
-    chosen: &MessageType,
-    interpreted: &MessageType,
-) -> Outcome<Measured> {
+pub fn measure(path: &Path, args: &TraceArgs, runtime: &RuntimeArgs, types: &Types) -> Outcome<Measured> {
+    let Types { chosen, interpreted, watched } = types;
     let input = Input::open(path)?.decoded(args.from);
     let name = input.name.clone();
     let bytes = input.read_all()?;
@@ -63,6 +66,9 @@ pub fn measure(
     let first = run(chosen, &messages, args.iterations, runtime.max_memory);
     let second =
         (runtime.engine != Engine::Interp).then(|| run(interpreted, &messages, args.iterations, runtime.max_memory));
+    if let Some(watched) = watched {
+        run(watched, &messages, 1, runtime.max_memory);
+    }
     let disagreement = second.as_ref().and_then(|second| compare(&first, second));
     if disagreement.is_none()
         && let Some((at, error)) = first.first_error()

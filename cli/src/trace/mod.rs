@@ -5,7 +5,7 @@ mod measure;
 mod report;
 
 use protojit::descriptors::MessageDescriptor;
-use protojit::{Direction, Engine, EngineUsed, MessageType, ProgramTrace, Trace};
+use protojit::{CodeForm, Direction, Engine, EngineUsed, MessageType, ProgramTrace, Runtime, Trace};
 
 use crate::args::{Expect, ReportFormat, RuntimeArgs, TraceArgs};
 use crate::failure::{Failure, Outcome, say};
@@ -26,12 +26,19 @@ pub fn run(args: &TraceArgs, runtime_args: &RuntimeArgs) -> Outcome {
         // Compiles; what became of it is in the trace.
         let _ = (message_type.is_compiled(), message_type.is_encode_compiled());
     }
-    let interpreted = runtime_args.runtime(Engine::Interp);
-    let interpreted = interpreted.register_descriptors(loaded.descriptors.clone());
-    let interpreted = runtime_args.message_type(&interpreted, &messages[0])?;
+    let of = |runtime: &Runtime| {
+        runtime_args.message_type(&runtime.register_descriptors(loaded.descriptors.clone()), &messages[0])
+    };
+    let watching = runtime_args.builder(runtime_args.engine).instrument(true).build();
+    let watch = runtime_args.engine != Engine::Interp && !args.input.is_empty();
+    let on_engines = measure::Types {
+        chosen: types[0].clone(),
+        interpreted: of(&runtime_args.runtime(Engine::Interp))?,
+        watched: watch.then(|| of(&watching)).transpose()?,
+    };
     let (mut inputs, mut bad) = (Vec::new(), None);
     for path in &args.input {
-        match measure::measure(path, args, runtime_args, &types[0], &interpreted) {
+        match measure::measure(path, args, runtime_args, &on_engines) {
             Ok(measured) => inputs.push(measured),
             Err(failure) => {
                 // The others are worth seeing, and so is the trace.
@@ -42,10 +49,14 @@ pub fn run(args: &TraceArgs, runtime_args: &RuntimeArgs) -> Outcome {
         }
     }
     let trace = runtime.trace();
-    let clif =
-        if args.clif { types.iter().map(|found| report::clif(found, runtime_args)).collect() } else { Vec::new() };
+    let slow_exits = watching.trace();
+    let texts = |wanted: bool, form: CodeForm| match wanted {
+        true => types.iter().flat_map(|found| report::code(found, form)).collect(),
+        false => Vec::new(),
+    };
+    let code = report::Code { clif: texts(args.clif, CodeForm::Clif), asm: texts(args.asm, CodeForm::Asm) };
     let mut out = Output::stdout();
-    let report = Report::new(&trace, &inputs, clif);
+    let report = Report::new(&trace, &inputs, &slow_exits, code);
     match args.format {
         ReportFormat::Table => out.write(report.table().as_bytes())?,
         ReportFormat::Json => out.write(report.json()?.as_bytes())?,

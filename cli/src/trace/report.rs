@@ -2,13 +2,11 @@
 
 use std::fmt::Write;
 
-use protojit::{EngineUsed, MessageType, ProgramTrace, Trace};
-use protojit_core::program::Programs;
+use protojit::{CodeForm, Direction, EngineUsed, MessageType, ProgramTrace, SlowExit, Trace};
 use serde::Serialize;
 
 use super::advice::advice;
 use super::measure::{Measured, Times};
-use crate::args::RuntimeArgs;
 use crate::failure::{Failure, Outcome};
 use crate::table::{self, Column};
 
@@ -21,34 +19,55 @@ pub struct Report<'a> {
     #[serde(flatten)]
     trace: &'a Trace,
     inputs: &'a [Measured],
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    clif: Vec<Clif>,
+    /// Where compiled code left its fast path while each input went through it once.
+    slow_exits: Vec<Exits<'a>>,
+    #[serde(flatten)]
+    code: Code,
 }
 
-/// The intermediate code of one message's decode.
+/// The slow exits of one program.
 #[derive(Serialize)]
-pub struct Clif {
+struct Exits<'a> {
+    message: &'a str,
+    direction: Direction,
+    #[serde(flatten)]
+    exit: &'a SlowExit,
+}
+
+/// Code as text, as far as it was asked for.
+#[derive(Serialize)]
+pub struct Code {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub clif: Vec<Text>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub asm: Vec<Text>,
+}
+
+/// The code of one message in one direction.
+#[derive(Serialize)]
+pub struct Text {
     message: String,
+    direction: Direction,
     text: String,
 }
 
-/// What the compiler is given for this message.
-pub fn clif(message_type: &MessageType, runtime: &RuntimeArgs) -> Clif {
-    let descriptor = message_type.descriptor();
-    let programs = Programs::new(descriptor.schema().shared().clone());
-    let text = match programs.bind(descriptor.id(), message_type.shape(), runtime.decode_options()) {
-        Ok(program) => {
-            let text = protojit_jit::compile::clif(program.unit(), program.index());
-            text.unwrap_or_else(|error| format!("; {error}\n"))
-        }
-        Err(error) => format!("; {error}\n"),
-    };
-    Clif { message: descriptor.full_name().to_owned(), text }
+/// The code of this message, both ways.
+pub fn code(message_type: &MessageType, form: CodeForm) -> [Text; 2] {
+    [Direction::Decode, Direction::Encode].map(|direction| {
+        let text = message_type.code_text(direction, form).unwrap_or_else(|error| format!("; {error}\n"));
+        Text { message: message_type.full_name().to_owned(), direction, text }
+    })
 }
 
 impl<'a> Report<'a> {
-    pub fn new(trace: &'a Trace, inputs: &'a [Measured], clif: Vec<Clif>) -> Report<'a> {
-        Report { trace, inputs, clif }
+    pub fn new(trace: &'a Trace, inputs: &'a [Measured], watched: &'a Trace, code: Code) -> Report<'a> {
+        let exits = |row: &'a ProgramTrace| {
+            let exits = row.slow_exits.iter();
+            exits.map(|exit| Exits { message: &row.message, direction: row.direction, exit })
+        };
+        let mut slow_exits: Vec<_> = watched.programs.iter().flat_map(exits).collect();
+        slow_exits.sort_by_key(|exits| std::cmp::Reverse(exits.exit.count));
+        Report { trace, inputs, slow_exits, code }
     }
 
     /// For programs. The names are stable.
@@ -80,21 +99,71 @@ impl<'a> Report<'a> {
         if !self.inputs.is_empty() {
             write!(out, "\n{}", inputs(self.inputs, self.trace.engine))?;
         }
-        for clif in &self.clif {
-            writeln!(out, "\n; decode of {}\n{}", clif.message, clif.text.trim_end())?;
+        self.write_exits(out)?;
+        for code in self.code.clif.iter().chain(&self.code.asm) {
+            writeln!(out, "\n; {} of {}\n{}", super::way(code.direction), code.message, code.text.trim_end())?;
         }
         Ok(())
     }
 
+    /// Which fields of the inputs leave the fast path, why, and how often.
+    fn write_exits(&self, out: &mut String) -> std::fmt::Result {
+        let messages: usize = self.inputs.iter().map(|input| input.messages).sum();
+        let compiled = self.trace.compiled().next().is_some();
+        if !compiled || messages == 0 {
+            return Ok(());
+        }
+        if self.slow_exits.is_empty() {
+            return writeln!(out, "\nslow exits: none, all of it stayed on the fast path");
+        }
+        const COLUMNS: [Column; 7] = [
+            Column::long("slow exits of", '.'),
+            Column::word("way"),
+            Column::word("field"),
+            Column::word("exit"),
+            Column::number("count"),
+            Column::number("per message").expendable(1),
+            Column::long("because", ' ').expendable(2),
+        ];
+        let rows = self.slow_exits.iter().take(MOST_ROWS).map(|Exits { message, direction, exit }| {
+            let field = match (&exit.field, exit.number) {
+                (Some(name), Some(number)) => format!("{name} = {number}"),
+                (None, Some(number)) => format!("{number}"),
+                _ => "(none)".to_owned(),
+            };
+            vec![
+                (*message).to_owned(),
+                super::way(*direction).to_owned(),
+                field,
+                exit.exit.to_owned(),
+                exit.count.to_string(),
+                table::rounded(exit.count as f64 / messages as f64),
+                super::advice::why(exit.exit).to_owned(),
+            ]
+        });
+        write!(out, "\n{}", table::table(&COLUMNS, &rows.collect::<Vec<_>>()))?;
+        match self.slow_exits.len().checked_sub(MOST_ROWS) {
+            Some(more @ 1..) => writeln!(out, "and {more} more; --format json lists them all"),
+            _ => Ok(()),
+        }
+    }
+
     fn write_totals(&self, out: &mut String) -> std::fmt::Result {
         let (compiled, all) = (self.trace.compiled().count(), self.trace.programs.len());
-        let micros: u64 = self.trace.compiled().map(|row| row.compile_micros).sum();
+        let sum = |of: fn(&ProgramTrace) -> u64| {
+            let micros: u64 = self.trace.compiled().map(of).sum();
+            table::nanos(micros as f64 * 1e3)
+        };
         let code: usize = self.trace.compiled().map(|row| row.code_bytes).sum();
         writeln!(
             out,
-            "compiled: {compiled} of {all} programs, {} of code in {}",
+            "compiled: {compiled} of {all} programs, {} of code in {} (build {}, optimise {}, allocate {}, seal {})",
             table::bytes(code),
-            table::nanos(micros as f64 * 1e3)
+            sum(|row| row.compile_micros),
+            sum(|row| row.build_micros),
+            sum(|row| row.optimise_micros),
+            sum(|row| row.allocate_micros),
+            sum(|row| row.seal_micros)
         )?;
         let Some(arena) = self.trace.arena else { return Ok(()) };
         writeln!(
@@ -137,9 +206,10 @@ impl<'a> Report<'a> {
 }
 
 fn programs(rows: &[&ProgramTrace]) -> String {
-    const COLUMNS: [Column; 10] = [
+    const COLUMNS: [Column; 11] = [
         Column::long("message", '.'),
         Column::word("way"),
+        Column::long("options", ' '),
         Column::word("engine"),
         Column::number("code").expendable(1),
         Column::number("blocks").expendable(3),
@@ -157,6 +227,7 @@ fn programs(rows: &[&ProgramTrace]) -> String {
         vec![
             row.message.clone(),
             super::way(row.direction).to_owned(),
+            row.options.join(" "),
             if jit { "jit" } else { "interp" }.to_owned(),
             of_code(table::bytes(row.code_bytes)),
             of_code(row.blocks.to_string()),

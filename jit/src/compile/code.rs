@@ -1,14 +1,16 @@
 //! Primitives for building functions: blocks, memory and calls.
 
+use cranelift_codegen::ir::AtomicRmwOp;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Block, BlockArg, ExtFuncData, ExternalName, FuncRef, InstBuilder, MemFlagsData, SigRef, Signature,
     StackSlot, StackSlotData, StackSlotKind, Type, UserExternalName, Value, types,
 };
-use cranelift_codegen::isa::CallConv;
+use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::FunctionBuilder;
 use hashbrown::HashMap;
 
+use super::exits::{Exit, ExitCounts};
 use crate::stubs::Saving;
 
 /// Loads and stores that cannot fault, of any alignment.
@@ -20,6 +22,15 @@ pub(super) struct Names {
     pub programs: HashMap<usize, u32>,
     /// Function ids of the stubs, in the order of [`Saving::ALL`].
     pub stubs: Vec<u32>,
+}
+
+/// What functions are built by.
+#[derive(Clone, Copy)]
+pub(super) struct Plan<'n> {
+    pub names: &'n Names,
+    pub call: CallConv,
+    pub config: TargetFrontendConfig,
+    pub exits: Option<&'n ExitCounts>,
 }
 
 /// A value that is needed at calls only, or seldom: in a register, or put aside.
@@ -48,6 +59,22 @@ pub(super) fn arguments(values: &[Value]) -> Vec<BlockArg> {
     values.iter().map(|&value| BlockArg::Value(value)).collect()
 }
 
+/// The part of a function that blocks belong to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// Set-up, dispatch, ends.
+    Frame,
+    /// The operation at this position.
+    Field(usize),
+}
+
+/// What a function was built to.
+pub(super) struct Built {
+    pub helper_calls: usize,
+    /// Which part the blocks from this number on belong to, up to the next.
+    pub parts: Vec<(u32, Part)>,
+}
+
 /// A function being built; `S` is what its kind holds besides.
 pub(super) struct Code<'f, 'n, S> {
     pub b: FunctionBuilder<'f>,
@@ -57,13 +84,66 @@ pub(super) struct Code<'f, 'n, S> {
     answer: i32,
     funcs: HashMap<u32, FuncRef>,
     signatures: HashMap<usize, SigRef>,
-    pub helper_calls: usize,
+    helper_calls: usize,
+    /// Where slow exits are counted, in an instrumented compile.
+    exits: Option<&'n ExitCounts>,
+    part: Part,
+    parts: Vec<(u32, Part)>,
     pub s: S,
 }
 
 impl<'f, 'n, S> Code<'f, 'n, S> {
-    pub fn new(b: FunctionBuilder<'f>, names: &'n Names, call: CallConv, answer: i32, s: S) -> Self {
-        Code { b, names, call, answer, funcs: HashMap::new(), signatures: HashMap::new(), helper_calls: 0, s }
+    pub fn new(b: FunctionBuilder<'f>, plan: Plan<'n>, answer: i32, s: S) -> Self {
+        let Plan { names, call, exits, .. } = plan;
+        let (funcs, signatures) = (HashMap::new(), HashMap::new());
+        let parts = vec![(0, Part::Frame)];
+        Code { b, names, call, answer, funcs, signatures, helper_calls: 0, exits, part: Part::Frame, parts, s }
+    }
+
+    /// Ends the function.
+    pub fn finish(mut self, config: TargetFrontendConfig) -> Built {
+        self.b.seal_all_blocks();
+        self.b.finalize(config);
+        Built { helper_calls: self.helper_calls, parts: self.parts }
+    }
+
+    // Parts and slow exits.
+
+    /// What is built from here on belongs to this part.
+    pub fn begin(&mut self, part: Part) {
+        self.part = part;
+        self.parts.push((self.b.func.dfg.num_blocks() as u32, part));
+    }
+
+    /// Blocks from this one on belong to this part: for those that were made before it began.
+    pub fn belongs(&mut self, first: Block, part: Part) {
+        self.parts.push((first.as_u32(), part));
+    }
+
+    /// Whether slow exits are counted.
+    pub fn counts_exits(&self) -> bool {
+        self.exits.is_some()
+    }
+
+    /// Counts a slow exit of the part being built; nothing, unless the compile is instrumented.
+    pub fn count(&mut self, exit: Exit) {
+        self.count_of(self.field(), exit);
+    }
+
+    /// As [`Code::count`], for another part.
+    pub fn count_of(&mut self, field: Option<usize>, exit: Exit) {
+        if let Some(exits) = self.exits {
+            let (address, one) = (self.constant(exits.address(field, exit) as i64), self.constant(1));
+            self.b.ins().atomic_rmw(types::I64, MEM, AtomicRmwOp::Add, address, one);
+        }
+    }
+
+    /// The position of the field being built.
+    pub fn field(&self) -> Option<usize> {
+        match self.part {
+            Part::Frame => None,
+            Part::Field(at) => Some(at),
+        }
     }
 
     // Blocks and jumps.

@@ -62,6 +62,7 @@ impl Frame<'_, '_> {
         let beyond = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThan, len, 1024);
         self.branch(beyond, (huge, &[]), (inline, &[]));
         self.b.switch_to_block(huge);
+        self.count(super::exits::Exit::LongText);
         self.call_stub(Saving::Copy, &[from, to, len]);
         self.jump(done, &[]);
 

@@ -9,7 +9,6 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Function, InstBuilder, Type, Value, types};
-use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use protojit_core::memory::slots::{ListSlot, Storage, StrSlot};
 use protojit_core::program::{
@@ -18,7 +17,8 @@ use protojit_core::program::{
 use protojit_core::wire::WireType;
 use protojit_interp::encode::{EncodeCtx, ROOM};
 
-use super::code::{Code, Kept, MEM, Names, c_signature};
+use super::code::{Built, Code, Kept, MEM, Part, Plan, c_signature};
+use super::exits::Exit;
 use crate::helpers;
 use crate::stubs::Saving;
 
@@ -47,29 +47,30 @@ pub(super) struct Encode<'p> {
 
 pub(super) type Frame<'f, 'p> = Code<'f, 'p, Encode<'p>>;
 
-/// Builds the function of a program; gives the number of helper calls.
+/// Builds the function of a program.
 pub(super) fn build(
     function: &mut Function,
     scratch: &mut FunctionBuilderContext,
     program: &EncodeProgram,
-    names: &Names,
-    call: CallConv,
-    config: TargetFrontendConfig,
-) -> usize {
-    function.signature = c_signature(call, 3);
+    plan: Plan<'_>,
+) -> Built {
+    function.signature = c_signature(plan.call, 3);
     let mut builder = FunctionBuilder::new(function, scratch);
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
-    let &[at, message, depth] = builder.block_params(entry) else { return 0 };
+    let &[at, message, depth] = builder.block_params(entry) else {
+        return Built { helper_calls: 0, parts: Vec::new() };
+    };
     let (fail, missing) = (builder.create_block(), builder.create_block());
     builder.append_block_param(missing, types::I64);
     let state = Encode { program, message, depth: Kept::Register(depth), fail, missing };
-    let mut frame = Code::new(builder, names, call, ANSWER, state);
+    let mut frame = Code::new(builder, plan, ANSWER, state);
     if program.ops.iter().any(|op| op.kind.is_message() || op.cardinality == Cardinality::Map) {
         frame.s.depth = Kept::Aside(frame.put_aside(depth));
     }
     let at = frame.emit_fields(at);
+    frame.begin(Part::Frame);
     frame.b.ins().return_(&[at]);
     frame.b.set_cold_block(missing);
     frame.b.switch_to_block(missing);
@@ -78,10 +79,7 @@ pub(super) fn build(
     frame.b.switch_to_block(fail);
     let null = frame.constant(0);
     frame.b.ins().return_(&[null]);
-    frame.b.seal_all_blocks();
-    let helper_calls = frame.helper_calls;
-    frame.b.finalize(config);
-    helper_calls
+    frame.finish(plan.config)
 }
 
 /// The most bytes that a field of bounded size takes, `None` where it has no bound.
@@ -127,6 +125,7 @@ impl Frame<'_, '_> {
         // How much room the last check left for bounded fields.
         let mut room = 0;
         for (number, op) in program.ops.iter().enumerate().rev() {
+            self.begin(Part::Field(number));
             // What the bounded fields before this one need, so that a check here covers them.
             let run = |to: usize| run_before(program, to);
             match bound(op, program) {
@@ -159,6 +158,7 @@ impl Frame<'_, '_> {
         let cold = self.load(types::I64, self.s.message, COLD_OFFSET as i32);
         self.branch(cold, (some, &[]), (done, &[at]));
         self.b.switch_to_block(some);
+        self.count(Exit::Unknown);
         let answer = self.call_stub(Saving::EncodeUnknown, &[self.s.message, at]);
         self.branch(answer, (done, &[answer]), (self.s.fail, &[]));
         let [at] = self.switch_to(done);
@@ -179,6 +179,7 @@ impl Frame<'_, '_> {
         let enough = self.compare(IntCC::UnsignedGreaterThanOrEqual, room, bytes);
         self.branch(enough, (done, &[at]), (short, &[]));
         self.b.switch_to_block(short);
+        self.count(Exit::BufferGrowth);
         let answer = self.call_stub(Saving::EncodeRoom, &[at, bytes]);
         self.branch(answer, (done, &[answer]), (self.s.fail, &[]));
         let [at] = self.switch_to(done);
@@ -341,6 +342,7 @@ impl Frame<'_, '_> {
             let top = self.b.ins().ushr_imm_u(value, 56);
             self.branch(top, (long, &[]), (fits, &[]));
             self.b.switch_to_block(long);
+            self.count(Exit::LongVarint);
             let answer = self.call_stub(Saving::EncodeVarint, &[at, value]);
             self.jump(done, &[answer]);
             self.b.switch_to_block(fits);
@@ -453,6 +455,7 @@ impl Frame<'_, '_> {
             self.branch(filled, (set, &[]), (done, &[at]));
             self.b.switch_to_block(set);
         }
+        self.count(Exit::Interpreted);
         let ctx = self.ctx();
         let program = self.constant(std::ptr::from_ref(self.s.program) as i64);
         let number = self.constant(number as i64);

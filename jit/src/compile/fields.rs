@@ -10,7 +10,8 @@ use protojit_core::program::{
 use protojit_core::wire::tag;
 use protojit_interp::decode::context::CLOSED_BY_GROUP;
 
-use super::code::MEM;
+use super::code::{MEM, Part};
+use super::exits::Exit;
 use super::frame::{Frame, ctx};
 use crate::helpers;
 use crate::stubs::Saving;
@@ -48,13 +49,15 @@ impl Frame<'_, '_> {
     pub fn emit_handlers(&mut self) {
         let program = self.s.program;
         for (at, op) in program.ops.iter().enumerate() {
+            self.begin(Part::Field(at));
             let unpacked = tag(op.number, op.kind.wire_type());
             let blocks = [Some((op.tag, self.s.handlers[at].primary)), self.s.handlers[at].alternate];
             for (tag, block) in blocks.into_iter().flatten() {
                 let [start] = self.switch_to(block);
                 if program.message_set {
                     // Items are groups of their own; the interpreter reads them.
-                    self.jump(self.s.blocks.step, &[start]);
+                    let step = self.step_for(Exit::MessageSet);
+                    self.jump(step, &[start]);
                 } else {
                     self.emit_handler(op, tag == unpacked, start);
                 }
@@ -98,12 +101,13 @@ impl Frame<'_, '_> {
             return Cell { base: self.s.message, offset };
         }
         let (has_cold, has_page) = (self.b.create_block(), self.b.create_block());
+        let step = self.step_for(Exit::ColdPage);
         let cold = self.load(types::I64, self.s.message, COLD_OFFSET as i32);
-        self.branch(cold, (has_cold, &[]), (self.s.blocks.step, &[start]));
+        self.branch(cold, (has_cold, &[]), (step, &[start]));
         self.b.switch_to_block(has_cold);
         let page = PAGES_OFFSET as i32 + 8 * (i32::from(op.page) - 1);
         let base = self.load(types::I64, cold, page);
-        self.branch(base, (has_page, &[]), (self.s.blocks.step, &[start]));
+        self.branch(base, (has_page, &[]), (step, &[start]));
         self.b.switch_to_block(has_page);
         Cell { base, offset }
     }
@@ -190,9 +194,10 @@ impl Frame<'_, '_> {
 
     /// Leaves numbers that the enum does not declare to the interpreter.
     fn check_enum(&mut self, value: Value, declared: &EnumSet, start: Value) {
+        let step = self.step_for(Exit::ClosedEnum);
         if declared.ranges.len() > INLINE_ENUM_RANGES {
             let unsure = self.b.create_block();
-            self.jump(self.s.blocks.step, &[start]);
+            self.jump(step, &[start]);
             return self.b.switch_to_block(unsure);
         }
         let known = self.b.create_block();
@@ -205,7 +210,7 @@ impl Frame<'_, '_> {
             self.branch(inside, (known, &[]), (next, &[]));
             self.b.switch_to_block(next);
         }
-        self.jump(self.s.blocks.step, &[start]);
+        self.jump(step, &[start]);
         self.b.switch_to_block(known);
     }
 
@@ -330,6 +335,7 @@ impl Frame<'_, '_> {
     /// Makes room for one more element by the helper.
     fn grow_list(&mut self, base: Value, offset: i32, size: i64) {
         let list = self.add(base, offset.into());
+        self.count(Exit::ListGrowth);
         let bytes = self.constant(size);
         let answer = self.call_stub(Saving::Grow, &[list, bytes]);
         let failed = self.is_zero(answer);
@@ -481,6 +487,7 @@ impl Frame<'_, '_> {
         self.store_ctx(end, ctx::BUMP_AT);
         self.jump(done, &[at]);
         self.b.switch_to_block(full);
+        self.count(Exit::ChunkGrowth);
         let bytes = self.constant(size);
         let answer = self.call_stub(Saving::Alloc, &[bytes]);
         self.branch(answer, (done, &[answer]), (self.s.blocks.fail, &[]));

@@ -2,14 +2,14 @@
 
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, Function, InstBuilder, JumpTableData, Value, types};
-use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
 use protojit_core::memory::slots::Storage;
 use protojit_core::program::{Cardinality, DecodeOp, DecodeProgram, SlotPresence};
 use protojit_core::wire::{MAX_FIELD_NUMBER, WireType, tag};
 use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
 
-use super::code::{Code, Kept, MEM, Names, arguments, c_signature};
+use super::code::{Built, Code, Kept, MEM, Part, Plan, arguments, c_signature};
+use super::exits::Exit;
 use super::skip::Skips;
 use crate::helpers;
 use crate::stubs::Saving;
@@ -29,21 +29,21 @@ pub(super) mod ctx {
     pub const ANSWER_VALUE: i32 = offset_of!(DecodeCtx, answer_value) as i32;
 }
 
-/// Builds the function of a program; gives the number of helper calls.
+/// Builds the function of a program.
 pub(super) fn build(
     function: &mut Function,
     scratch: &mut FunctionBuilderContext,
     program: &DecodeProgram,
-    names: &Names,
-    call: CallConv,
-    config: TargetFrontendConfig,
-) -> usize {
-    function.signature = c_signature(call, 4);
+    plan: Plan<'_>,
+) -> Built {
+    function.signature = c_signature(plan.call, 4);
     let mut builder = FunctionBuilder::new(function, scratch);
     let entry = builder.create_block();
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
-    let &[p, limit, message, depth] = builder.block_params(entry) else { return 0 };
+    let &[p, limit, message, depth] = builder.block_params(entry) else {
+        return Built { helper_calls: 0, parts: Vec::new() };
+    };
     let ctx = builder.ins().get_pinned_reg(types::I64);
     let safe = builder.ins().load(types::I64, MEM, ctx, ctx::SAFE);
     let edge = builder.ins().umin(limit, safe);
@@ -71,19 +71,23 @@ pub(super) fn build(
         step: block(&mut builder, 1),
         fail: block(&mut builder, 0),
     };
-    let state = Decode { program, limit, message, depth: Kept::Register(depth), edge, handlers, blocks };
-    let mut frame = Code::new(builder, names, call, ctx::ANSWER, state);
+    let exits = Vec::new();
+    let state = Decode { program, limit, message, depth: Kept::Register(depth), edge, handlers, blocks, exits };
+    let mut frame = Code::new(builder, plan, ctx::ANSWER, state);
+    for at in 0..frame.s.handlers.len() {
+        frame.belongs(frame.s.handlers[at].primary, Part::Field(at));
+    }
+    frame.belongs(frame.s.blocks.dispatch, Part::Frame);
     if program.ops.iter().any(calls) {
         frame.s.depth = Kept::Aside(frame.put_aside(depth));
     }
     frame.jump_resume(p, program.first);
     frame.emit_dispatch();
     frame.emit_handlers();
+    frame.begin(Part::Frame);
     frame.emit_ends();
-    frame.b.seal_all_blocks();
-    let helper_calls = frame.helper_calls;
-    frame.b.finalize(config);
-    helper_calls
+    frame.emit_exits();
+    frame.finish(plan.config)
 }
 
 /// Whether the handler of a field makes ordinary calls: for sub-messages, maps and packed lists.
@@ -132,6 +136,16 @@ pub(super) struct Decode<'p> {
     pub edge: Value,
     pub handlers: Vec<Handlers>,
     pub blocks: Blocks,
+    /// Blocks that count before they go on, of instrumented code: still to be filled.
+    exits: Vec<CountingExit>,
+}
+
+/// A block with a position as parameter that counts a slow exit and goes on to another.
+struct CountingExit {
+    block: Block,
+    field: Option<usize>,
+    exit: Exit,
+    to: Block,
 }
 
 /// The function of a decode program being built.
@@ -143,6 +157,29 @@ impl Frame<'_, '_> {
         let next = self.b.create_block();
         self.branch(condition, (self.s.blocks.fail, &[]), (next, &[]));
         self.b.switch_to_block(next);
+    }
+
+    /// Where to leave a field to the interpreter, with the position of its tag, and for what reason.
+    pub fn step_for(&mut self, exit: Exit) -> Block {
+        self.counted(self.field(), exit, self.s.blocks.step)
+    }
+
+    /// A block that counts an exit and goes on to `to`; `to` itself, unless the compile is instrumented.
+    fn counted(&mut self, field: Option<usize>, exit: Exit, to: Block) -> Block {
+        if !self.counts_exits() {
+            return to;
+        }
+        let block = self.cold_block(&[types::I64]);
+        self.s.exits.push(CountingExit { block, field, exit, to });
+        block
+    }
+
+    fn emit_exits(&mut self) {
+        for CountingExit { block, field, exit, to } in std::mem::take(&mut self.s.exits) {
+            let [p] = self.switch_to(block);
+            self.count_of(field, exit);
+            self.jump(to, &[p]);
+        }
     }
 
     pub fn program_address(&mut self) -> Value {
@@ -229,15 +266,28 @@ impl Frame<'_, '_> {
         ops.flat_map(|(op, handlers)| [Some((op.tag, handlers.primary)), handlers.alternate]).flatten().collect()
     }
 
+    /// As [`Frame::accepted`], for dispatch: whatever it finds had not been predicted.
+    fn accepted_by_dispatch(&mut self) -> Vec<(u32, Block)> {
+        let mut accepted = self.accepted();
+        if self.counts_exits() {
+            for (tag, handler) in &mut accepted {
+                let field = self.s.program.ops.iter().position(|op| op.number == *tag >> 3);
+                *handler = self.counted(field, Exit::OutOfOrder, *handler);
+            }
+        }
+        accepted
+    }
+
     fn emit_dispatch(&mut self) {
         let [p] = self.switch_to(self.s.blocks.resume);
         self.jump_resume(p, u32::MAX);
 
         let [p] = self.switch_to(self.s.blocks.dispatch);
-        let accepted = self.accepted();
+        let accepted = self.accepted_by_dispatch();
+        let unknown = self.step_for(Exit::Unknown);
         let skips = self.declare_skips();
         let has_long = skips.is_some() || accepted.iter().any(|&(tag, _)| tag >= 0x80);
-        let long = if has_long { self.block(&[types::I64]) } else { self.s.blocks.step };
+        let long = if has_long { self.block(&[types::I64]) } else { unknown };
         let group_end = self.cold_block(&[types::I64, types::I32]);
         let other = self.cold_block(&[types::I64, types::I32]);
 
@@ -279,13 +329,13 @@ impl Frame<'_, '_> {
         self.b.switch_to_block(short);
         let wire_type = self.b.ins().band_imm_u(first, 7);
         let ends = self.b.ins().icmp_imm_u(IntCC::Equal, wire_type, WireType::EndGroup as i64);
-        self.branch(ends, (group_end, &[p, first]), (self.s.blocks.step, &[p]));
+        self.branch(ends, (group_end, &[p, first]), (unknown, &[p]));
 
         let [p, first] = self.switch_to(group_end);
         let number = self.b.ins().ushr_imm_u(first, 3);
         let is_tag = self.b.create_block();
         // Number 0 is for the interpreter to refuse.
-        self.branch(number, (is_tag, &[]), (self.s.blocks.step, &[p]));
+        self.branch(number, (is_tag, &[]), (unknown, &[p]));
         self.b.switch_to_block(is_tag);
         self.store_ctx(number, ctx::END_GROUP);
         let behind = self.add(p, 1);
@@ -294,7 +344,7 @@ impl Frame<'_, '_> {
         self.jump(self.s.blocks.end, &[position]);
 
         if has_long {
-            self.emit_long_dispatch(long, &accepted, skips);
+            self.emit_long_dispatch(long, unknown, &accepted, skips);
         }
         if let Some(skips) = skips {
             self.emit_skips(skips);
@@ -302,11 +352,11 @@ impl Frame<'_, '_> {
     }
 
     /// Tags of two bytes and more.
-    fn emit_long_dispatch(&mut self, long: Block, accepted: &[(u32, Block)], skips: Option<Skips>) {
+    fn emit_long_dispatch(&mut self, long: Block, unknown: Block, accepted: &[(u32, Block)], skips: Option<Skips>) {
         // Where the tag begins, the position behind it, the tag.
         let by_number = self.block(&[types::I64, types::I64, types::I32]);
         let three = accepted.iter().any(|&(tag, _)| tag >= 1 << 14);
-        let longer = if three { self.block(&[types::I64]) } else { self.s.blocks.step };
+        let longer = if three { self.block(&[types::I64]) } else { unknown };
 
         let [p] = self.switch_to(long);
         let word = self.b.ins().uload16(types::I32, MEM, p, 0);
@@ -327,7 +377,7 @@ impl Frame<'_, '_> {
             let (value, behind) = self.swar_varint(p, 0);
             let high = self.b.ins().ushr_imm_u(value, 32);
             let small = self.b.create_block();
-            self.branch(high, (self.s.blocks.step, &[p]), (small, &[]));
+            self.branch(high, (unknown, &[p]), (small, &[]));
             self.b.switch_to_block(small);
             let tag = self.b.ins().ireduce(types::I32, value);
             self.jump(by_number, &[p, behind, tag]);
@@ -344,19 +394,19 @@ impl Frame<'_, '_> {
                 cases.push((case, chunk.to_vec()));
             }
         }
-        let unknown = if skips.is_some() { self.block(&[]) } else { self.cold_block(&[]) };
-        switch.emit(&mut self.b, number, unknown);
-        self.b.switch_to_block(unknown);
+        let none = if skips.is_some() { self.block(&[]) } else { self.cold_block(&[]) };
+        switch.emit(&mut self.b, number, none);
+        self.b.switch_to_block(none);
         match skips {
             Some(skips) => {
                 let skip = self.b.create_block();
                 // Overlong tags of short numbers may be those of known fields.
                 let long = self.b.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, found, 0x80);
-                self.branch(long, (skip, &[]), (self.s.blocks.step, &[p]));
+                self.branch(long, (skip, &[]), (unknown, &[p]));
                 self.b.switch_to_block(skip);
                 self.jump_skip(skips, found, p, behind);
             }
-            None => self.jump(self.s.blocks.step, &[p]),
+            None => self.jump(unknown, &[p]),
         }
         for (case, tags) in cases {
             self.b.switch_to_block(case);
@@ -366,7 +416,7 @@ impl Frame<'_, '_> {
                 let shortest = self.add(p, len as i64);
                 let same = self.compare(IntCC::Equal, behind, shortest);
                 let next = self.b.create_block();
-                self.branch(same, (next, &[]), (self.s.blocks.step, &[p]));
+                self.branch(same, (next, &[]), (unknown, &[p]));
                 self.b.switch_to_block(next);
             }
             for (tag, handler) in tags {
@@ -375,7 +425,7 @@ impl Frame<'_, '_> {
                 self.branch(matches, (handler, &[p]), (next, &[]));
                 self.b.switch_to_block(next);
             }
-            self.jump(self.s.blocks.step, &[p]);
+            self.jump(unknown, &[p]);
         }
     }
 
@@ -388,6 +438,7 @@ impl Frame<'_, '_> {
         let at_limit = self.compare(IntCC::Equal, p, self.s.limit);
         self.branch(at_limit, (self.s.blocks.end, &[p]), (finish, &[]));
         self.b.switch_to_block(finish);
+        self.count(Exit::InputEnd);
         let (ctx, program) = (self.ctx(), self.program_address());
         let depth = self.depth();
         let arguments = [ctx, program, p, self.s.limit, self.s.message, depth];

@@ -10,6 +10,7 @@ use protojit_core::program::{DecodeOp, MapOp, ValueKind};
 use protojit_core::wire::tag;
 
 use super::code::Aside;
+use super::exits::Exit;
 use super::fields::{Cell, Content};
 use super::frame::Frame;
 use crate::helpers;
@@ -151,13 +152,15 @@ impl Frame<'_, '_> {
     /// Leaves the field at `start` to the interpreter where `condition` holds.
     fn leave_if(&mut self, condition: Value, start: Value) {
         let next = self.b.create_block();
-        self.branch(condition, (self.s.blocks.step, &[start]), (next, &[]));
+        let step = self.step_for(Exit::UnusualEntry);
+        self.branch(condition, (step, &[start]), (next, &[]));
         self.b.switch_to_block(next);
     }
 
     fn leave_always(&mut self, start: Value) {
         let unreachable = self.b.create_block();
-        self.jump(self.s.blocks.step, &[start]);
+        let step = self.step_for(Exit::UnusualEntry);
+        self.jump(step, &[start]);
         self.b.switch_to_block(unreachable);
     }
 }

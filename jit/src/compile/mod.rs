@@ -7,7 +7,8 @@
 //! registers, so that the hot path holds everything in registers.
 //!
 //! `frame` sets up a decode function, its dispatch and its ends; `values` reads varints, lengths and text; `fields` and
-//! `maps` are the handlers; `skip` is what is dropped. `encode`, `encode_maps` and `copies` are the whole of an encode function. `code` is what both are built with.
+//! `maps` are the handlers; `skip` is what is dropped. `encode`, `encode_maps` and `copies` are the whole of an encode function. `code` is
+//! what both are built with; `exits` counts in instrumented code, `timing` takes the time, `text` shows functions to people.
 //!
 //! # Positions and limits of decode
 //!
@@ -22,24 +23,32 @@ mod code;
 mod copies;
 mod encode;
 mod encode_maps;
+mod exits;
 mod fields;
 mod frame;
 mod maps;
 mod skip;
+mod text;
+mod timing;
 mod values;
+
+pub use exits::{Exit, ExitCounts};
+pub use text::{asm, clif};
+pub use timing::CompileTimes;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use cranelift_codegen::ir::Function;
-use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetFrontendConfig};
+use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_module::{FuncId, Linkage, Module};
 use protojit_core::program::{DecodeProgram, EncodeProgram, Unit};
 use protojit_core::schema::model::{FieldDef, MessageId, SchemaData};
 
-use self::code::{Names, c_signature};
+use self::code::{Built, Names, Plan, c_signature};
+use self::timing::AllocationClock;
 use crate::JitError;
 use crate::host::Cpu;
 use crate::mcode::{CodeUnit, MachineCodeArena, McodeError, UnitBuilder};
@@ -68,6 +77,10 @@ pub trait Program: sealed::Sealed + Send + Sync + Sized + 'static {
     #[doc(hidden)]
     fn fields(&self) -> usize;
 
+    /// The field number of the operation at this position, 0 where there is none.
+    #[doc(hidden)]
+    fn number(&self, at: usize) -> u32;
+
     /// Full name of the message.
     fn message_name(&self) -> &str;
 
@@ -79,7 +92,7 @@ pub trait Program: sealed::Sealed + Send + Sync + Sized + 'static {
     fn shim(stubs: &Stubs) -> *const ();
 
     #[doc(hidden)]
-    fn build(&self, site: Site<'_>) -> usize;
+    fn build(&self, site: Site<'_>) -> Parts;
 }
 
 /// Where a function is built.
@@ -87,10 +100,12 @@ pub trait Program: sealed::Sealed + Send + Sync + Sized + 'static {
 pub struct Site<'s> {
     function: &'s mut Function,
     scratch: &'s mut FunctionBuilderContext,
-    names: &'s Names,
-    call: CallConv,
-    config: TargetFrontendConfig,
+    plan: Plan<'s>,
 }
+
+/// What a function was built to, and which part of it is what.
+#[doc(hidden)]
+pub struct Parts(Built);
 
 impl Program for DecodeProgram {
     const PARAMS: usize = 4;
@@ -101,6 +116,10 @@ impl Program for DecodeProgram {
 
     fn fields(&self) -> usize {
         self.ops.len()
+    }
+
+    fn number(&self, at: usize) -> u32 {
+        self.ops.get(at).map_or(0, |op| op.number)
     }
 
     fn message_name(&self) -> &str {
@@ -115,8 +134,8 @@ impl Program for DecodeProgram {
         stubs.shim()
     }
 
-    fn build(&self, site: Site<'_>) -> usize {
-        frame::build(site.function, site.scratch, self, site.names, site.call, site.config)
+    fn build(&self, site: Site<'_>) -> Parts {
+        Parts(frame::build(site.function, site.scratch, self, site.plan))
     }
 }
 
@@ -131,6 +150,10 @@ impl Program for EncodeProgram {
         self.ops.len()
     }
 
+    fn number(&self, at: usize) -> u32 {
+        self.ops.get(at).map_or(0, |op| op.number)
+    }
+
     fn message_name(&self) -> &str {
         &self.schema.message(self.message).full_name
     }
@@ -143,8 +166,8 @@ impl Program for EncodeProgram {
         stubs.encode_shim()
     }
 
-    fn build(&self, site: Site<'_>) -> usize {
-        encode::build(site.function, site.scratch, self, site.names, site.call, site.config)
+    fn build(&self, site: Site<'_>) -> Parts {
+        Parts(encode::build(site.function, site.scratch, self, site.plan))
     }
 }
 
@@ -155,6 +178,7 @@ pub struct Compiler {
     stubs: Stubs,
     field_bound: usize,
     refuse: Option<fn(&FieldDef) -> bool>,
+    instrument: bool,
 }
 
 /// What one program was compiled to.
@@ -167,15 +191,15 @@ pub struct FunctionStats {
     pub blocks: usize,
     /// Calls of helpers.
     pub helper_calls: usize,
-    /// Time to build, compile and copy it.
-    pub time: Duration,
+    /// How long that took.
+    pub times: CompileTimes,
 }
 
 /// The compiled code of one unit of programs. Its entries stay published until it is dropped.
 pub struct CompiledUnit<P: Program> {
     programs: Arc<Unit<P>>,
     stats: Vec<FunctionStats>,
-    seal_time: Duration,
+    exits: Vec<ExitCounts>,
     shim: *const (),
     code: CodeUnit,
     functions: Vec<FuncId>,
@@ -203,13 +227,21 @@ impl Compiler {
     pub fn for_cpu(cpu: Cpu, arena: MachineCodeArena, verify: bool) -> Result<Compiler, JitError> {
         let isa = crate::host::native_isa(cpu, verify)?;
         let stubs = Stubs::compile(&arena, &isa)?;
-        Ok(Compiler { isa, arena, stubs, field_bound: DEFAULT_FIELD_BOUND, refuse: None })
+        Ok(Compiler { isa, arena, stubs, field_bound: DEFAULT_FIELD_BOUND, refuse: None, instrument: false })
     }
 
     /// Interprets messages with more than `fields` fields.
     #[must_use]
     pub fn with_field_bound(mut self, fields: usize) -> Compiler {
         self.field_bound = fields;
+        self
+    }
+
+    /// Counts slow exits: code that is compiled from here on is larger and slower, and tells
+    /// [how often it left its fast path](CompiledUnit::exits).
+    #[must_use]
+    pub fn instrumented(mut self) -> Compiler {
+        self.instrument = true;
         self
     }
 
@@ -267,16 +299,21 @@ impl Compiler {
         }
         let mut unit = UnitBuilder::new(&self.arena, self.isa.clone(), self.stubs.symbols())?;
         // Building is guarded like the compiler that it feeds: a panic costs this unit only, which is dropped unsealed.
-        let build = std::panic::AssertUnwindSafe(|| define_unit(&mut unit, programs.members()));
-        let (functions, stats) = std::panic::catch_unwind(build).unwrap_or_else(|payload| {
+        let exits: Vec<ExitCounts> = match self.instrument {
+            true => programs.members().iter().map(|program| ExitCounts::new(program.fields())).collect(),
+            false => Vec::new(),
+        };
+        let build = std::panic::AssertUnwindSafe(|| define_unit(&mut unit, programs.members(), &exits));
+        let (functions, mut stats) = std::panic::catch_unwind(build).unwrap_or_else(|payload| {
             let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let detail = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
             Err(JitError::Mcode(McodeError::Panic { detail }))
         })?;
         let started = Instant::now();
         let code = unit.seal()?;
-        let seal_time = started.elapsed();
-        let compiled = CompiledUnit { programs: programs.clone(), stats, seal_time, shim, code, functions };
+        let share = started.elapsed() / stats.len().max(1) as u32;
+        stats.iter_mut().for_each(|stats| stats.times.seal = share);
+        let compiled = CompiledUnit { programs: programs.clone(), stats, exits, shim, code, functions };
         for (program, &id) in programs.members().iter().zip(&compiled.functions) {
             if let Some(address) = compiled.code.address(id) {
                 program.entry().store(address.cast_mut().cast(), Ordering::Release);
@@ -290,6 +327,7 @@ impl Compiler {
 fn define_unit<P: Program>(
     unit: &mut UnitBuilder,
     programs: &[P],
+    exits: &[ExitCounts],
 ) -> Result<(Vec<FuncId>, Vec<FunctionStats>), JitError> {
     let call = unit.isa().default_call_conv();
     let mut names = Names { programs: Default::default(), stubs: Vec::new() };
@@ -304,15 +342,21 @@ fn define_unit<P: Program>(
     }
     let config = unit.target_config();
     let (mut scratch, mut stats) = (FunctionBuilderContext::new(), Vec::new());
-    for (program, &id) in programs.iter().zip(&ids) {
+    let clock = AllocationClock::start();
+    for (at, (program, &id)) in programs.iter().zip(&ids).enumerate() {
         let started = Instant::now();
         let mut context = unit.make_context();
-        let site = Site { function: &mut context.func, scratch: &mut scratch, names: &names, call, config };
-        let helper_calls = program.build(site);
+        let plan = Plan { names: &names, call, config, exits: exits.get(at) };
+        let helper_calls =
+            program.build(Site { function: &mut context.func, scratch: &mut scratch, plan }).0.helper_calls;
+        let build = started.elapsed();
         let blocks = context.func.layout.blocks().count();
         unit.define_function(id, &mut context)?;
+        let allocate = clock.take();
+        let optimise = started.elapsed().saturating_sub(build + allocate);
         let code_bytes = context.compiled_code().map_or(0, |code| code.code_buffer().len());
-        stats.push(FunctionStats { code_bytes, blocks, helper_calls, time: started.elapsed() });
+        let times = CompileTimes { build, optimise, allocate, ..CompileTimes::default() };
+        stats.push(FunctionStats { code_bytes, blocks, helper_calls, times });
     }
     Ok((ids, stats))
 }
@@ -328,9 +372,9 @@ impl<P: Program> CompiledUnit<P> {
         &self.stats
     }
 
-    /// Time to link and seal the unit.
-    pub fn seal_time(&self) -> Duration {
-        self.seal_time
+    /// The slow exits of the program at this position, `None` unless the compile was instrumented.
+    pub fn exits(&self, at: usize) -> Option<&ExitCounts> {
+        self.exits.get(at)
     }
 
     /// The machine code of the program at this position.
@@ -345,28 +389,6 @@ impl<P: Program> Drop for CompiledUnit<P> {
             program.entry().store(self.shim.cast_mut(), Ordering::Release);
         }
     }
-}
-
-/// The intermediate representation of the function of the program at position `at`, as text.
-///
-/// # Errors
-/// The host is not supported.
-pub fn clif<P: Program>(unit: &Unit<P>, at: usize) -> Result<String, JitError> {
-    let isa = crate::host::native_isa(Cpu::Host, false)?;
-    let stubs: Vec<u32> = (0..).take(Saving::ALL.len()).collect();
-    let first = stubs.len() as u32;
-    let programs = unit.members().iter().map(|program| std::ptr::from_ref(program).addr()).zip(first..).collect();
-    let mut function = Function::new();
-    if let Some(program) = unit.members().get(at) {
-        program.build(Site {
-            function: &mut function,
-            scratch: &mut FunctionBuilderContext::new(),
-            names: &Names { programs, stubs },
-            call: isa.default_call_conv(),
-            config: isa.frontend_config(),
-        });
-    }
-    Ok(function.display().to_string())
 }
 
 impl std::fmt::Debug for Compiler {

@@ -4,6 +4,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 
 use super::code::MEM;
+use super::exits::Exit;
 use super::frame::{Frame, ctx};
 use crate::stubs::Saving;
 
@@ -43,6 +44,7 @@ impl Frame<'_, '_> {
         let behind = self.add(p, i64::from(skip) + 3);
         self.jump(done, &[value, behind]);
         self.b.switch_to_block(more);
+        self.count(Exit::LongVarint);
         let (value, behind) = self.swar_varint(p, skip);
         self.jump(done, &[value, behind]);
         let [value, behind] = self.switch_to(done);
@@ -113,6 +115,7 @@ impl Frame<'_, '_> {
         self.jump(done, &[len, behind]);
 
         self.b.switch_to_block(slow);
+        self.count(Exit::LongVarint);
         let at = self.add(p, skip.into());
         let behind = self.call_stub(Saving::Varint, &[at]);
         let len = self.load_ctx(types::I64, ctx::ANSWER_VALUE);
@@ -153,6 +156,7 @@ impl Frame<'_, '_> {
         self.check_long_ascii(long, start, end, slow, done);
 
         self.b.switch_to_block(slow);
+        self.count(Exit::NonAscii);
         let answer = self.call_stub(Saving::Utf8, &[start, len]);
         self.branch(answer, (done, &[]), (self.s.blocks.fail, &[]));
         self.b.switch_to_block(done);
