@@ -229,26 +229,27 @@ local function add_coders(made, arena)
     return view.new(metatable, address(root), own_arena, bytes)
   end
 
-  -- The address of a table's or a view's message, and what has to be checked of it.
-  local function place(message)
-    if getmetatable(message) == metatable then return view.address(message), 0 end
-    local root, not_written = writer.write(write, memory, message)
-    return root, root and CHECK or not_written
+  -- A function that writes a table's or a view's message by a function of the library.
+  local function writes(call)
+    return function(_, message)
+      local root, flags
+      if getmetatable(message) == metatable then
+        root, flags = view.address(message), 0
+      else
+        -- Memory points to its strings: it must not be collected before it is encoded.
+        memory.subject = message
+        root, flags = writer.write(write, memory, message)
+        if root == nil then return nil, flags end
+        flags = CHECK
+      end
+      local ok = call(handle, ffi.cast(bytes_at, root), flags, buffer, out, errors)
+      memory.subject = nil
+      if not ok then return nil, take_error() end
+      return ffi.string(out[0].data, out[0].len)
+    end
   end
-
-  function made.encode(_, message)
-    local root, flags = place(message)
-    if root == nil then return nil, flags end
-    if not C.pj_encode_at(handle, ffi.cast(bytes_at, root), flags, buffer, out, errors) then return nil, take_error() end
-    return ffi.string(out[0].data, out[0].len)
-  end
-
-  function made.to_json(_, message)
-    local root, flags = place(message)
-    if root == nil then return nil, flags end
-    if not C.pj_to_json_at(handle, ffi.cast(bytes_at, root), flags, buffer, out, errors) then return nil, take_error() end
-    return ffi.string(out[0].data, out[0].len)
-  end
+  made.encode = writes(function(...) return C.pj_encode_at(...) end)
+  made.to_json = writes(function(...) return C.pj_to_json_at(...) end)
   return made
 end
 
@@ -266,21 +267,12 @@ local function message_type(handle, schema, options)
   local arena, no_arena = M.arena()
   if not arena then return nil, no_arena end
   local made = setmetatable({ handle = handle, schema = schema, options = options, arena = arena }, Type)
-  made.layouts, made.enums = layout.read(found)
+  made.layouts, made.enums, made.forget_layouts = layout.read(found)
   made.name = made.layouts[1].name
   made.readers = reader.new(made.layouts, made.enums, options)
-  made.defaults = setmetatable({}, {
-    __index = function(defaults, name)
-      if not options.defaults then return nil end
-      for i = 1, tonumber(found.layout_count) do
-        if made.layouts[i].name == name then
-          local values = reader.default_values(made.layouts[i], made.enums, options)
-          rawset(defaults, name, values)
-          return values
-        end
-      end
-    end,
-  })
+  function made.defaults_of(of)
+    return options.defaults and reader.default_values(of, made.enums, options) or {}
+  end
   made.views = view.metatables(made)
   function made.writers(memory) return writer.new(made.layouts, made.enums, options, memory, made.views, view.address) end
   return add_coders(made, arena)
@@ -335,6 +327,7 @@ function Type:close()
     arenas[arena] = nil
     C.pj_arena_free(ffi.gc(arena.handle, nil))
   end
+  self.forget_layouts()
   C.pj_buffer_free(ffi.gc(self.owned[3], nil))
   C.pj_message_type_free(ffi.gc(self.handle, nil))
 end

@@ -3,9 +3,9 @@
 use std::ptr;
 
 use protojit::json::{self, JsonReadOptions, JsonWriteOptions};
-use protojit::{Arena, DecodeError, EncodeError, MessageRef};
+use protojit::{Arena, DecodeError, EncodeError, MessageMut, MessageRef, MessageType};
 
-use crate::buffer::{PjBuffer, PjBytes};
+use crate::buffer::{Buffer, PjBuffer, PjBytes};
 use crate::check::{self, Wrong};
 use crate::error::{Error, PjError, PjErrorKind, bytes, get, make, run};
 use crate::handles::{self, Exclusive, Handle};
@@ -169,28 +169,48 @@ pub unsafe extern "C" fn pj_from_json_in(
             arena.reset();
         }
         let mut message = of.new_in(arena).map_err(|error| Error::new(PjErrorKind::Memory, error))?;
-        match json::read(data, &mut message, &JsonReadOptions::default(), of.schema()) {
-            Ok(()) => Ok(message.as_ptr()),
-            Err(error) => {
-                let path = error.path().to_string();
-                Err(Error { offset: error.offset(), path, ..Error::new(PjErrorKind::Json, &error) })
-            }
-        }
+        read_json(of, &mut message, data)?;
+        Ok(message.as_ptr())
     };
     // SAFETY: as the caller promises.
     unsafe { run(error, work) }.unwrap_or(ptr::null_mut())
 }
 
-/// A message at an address.
+/// The message at an address, checked as the flags say, and the buffer that it is to be written to.
 ///
 /// # Safety
-/// `root` is null, or a live message of this type, unchanged for `'a`.
-unsafe fn at<'a>(of: &'a Type, root: *const u8) -> Result<MessageRef<'a>, Error> {
+/// The handles are not freed during `'a`, and nobody else uses the buffer. `root` is null, or a live message of this type, unchanged for
+/// `'a`.
+#[inline]
+unsafe fn source_and_target<'a>(
+    message_type: *const PjMessageType,
+    root: *const u8,
+    flags: u32,
+    buffer: *mut PjBuffer,
+) -> Result<(&'a Type, MessageRef<'a>, &'a mut Buffer), Error> {
+    // SAFETY: as promised to this function.
+    let (of, buffer) = unsafe { (get(message_type)?, get(buffer)?.get()) };
     if root.is_null() || !root.cast::<u64>().is_aligned() {
         return Err(Error::argument("the message is null, or no message lies at such an address"));
     }
+    match flags {
+        0 => {}
+        // SAFETY: as promised to this function.
+        PJ_CHECK => unsafe { check_written(of.table(), root) }?,
+        _ => return Err(Error::argument("unknown flags")),
+    }
     // SAFETY: as promised to this function.
-    Ok(unsafe { MessageRef::from_raw(root, of.message.shape()) })
+    Ok((of, unsafe { MessageRef::from_raw(root, of.message.shape()) }, buffer))
+}
+
+/// # Safety
+/// `out` is null or may be written.
+#[inline]
+unsafe fn give(out: *mut PjBytes, bytes: PjBytes) {
+    if !out.is_null() {
+        // SAFETY: not null, and the caller's to be written.
+        unsafe { out.write(bytes) };
+    }
 }
 
 /// # Safety
@@ -233,22 +253,12 @@ pub unsafe extern "C" fn pj_encode_at(
 ) -> bool {
     let work = || {
         // SAFETY: as the caller promises.
-        let (of, buffer) = unsafe { (get(message_type)?, get(buffer)?.get()) };
-        // SAFETY: as the caller promises.
-        let message = unsafe { at(of, root) }?;
-        match flags {
-            0 => {}
-            // SAFETY: as the caller promises.
-            PJ_CHECK => unsafe { check_written(of.table(), root) }?,
-            _ => return Err(Error::argument("unknown flags")),
-        }
+        let (of, message, buffer) = unsafe { source_and_target(message_type, root, flags, buffer) }?;
         let bytes = of.message.encode_into(message, &mut buffer.wire).map_err(|error| encode_error(&error))?;
-        let (data, len) = (bytes.as_ptr(), bytes.len());
-        buffer.wrote(data, len);
-        if !out.is_null() {
-            // SAFETY: not null, and the caller's to be written.
-            unsafe { out.write(PjBytes { data, len }) };
-        }
+        let bytes = PjBytes::of(bytes);
+        buffer.wrote(bytes);
+        // SAFETY: as the caller promises.
+        unsafe { give(out, bytes) };
         Ok(())
     };
     // SAFETY: as the caller promises.
@@ -270,26 +280,23 @@ pub unsafe extern "C" fn pj_to_json_at(
 ) -> bool {
     let work = || {
         // SAFETY: as the caller promises.
-        let (of, buffer) = unsafe { (get(message_type)?, get(buffer)?.get()) };
-        // SAFETY: as the caller promises.
-        let message = unsafe { at(of, root) }?;
-        match flags {
-            0 => {}
-            // SAFETY: as the caller promises.
-            PJ_CHECK => unsafe { check_written(of.table(), root) }?,
-            _ => return Err(Error::argument("unknown flags")),
-        }
+        let (of, message, buffer) = unsafe { source_and_target(message_type, root, flags, buffer) }?;
         buffer.text.clear();
         write_json(of, message, &mut buffer.text)?;
         buffer.wrote_text();
-        if !out.is_null() {
-            // SAFETY: not null, and the caller's to be written.
-            unsafe { out.write(PjBytes::of(&buffer.text)) };
-        }
+        // SAFETY: as the caller promises.
+        unsafe { give(out, PjBytes::of(&buffer.text)) };
         Ok(())
     };
     // SAFETY: as the caller promises.
     unsafe { run(error, work) }.is_some()
+}
+
+pub(crate) fn read_json(of: &MessageType, message: &mut MessageMut<'_>, data: &[u8]) -> Result<(), Error> {
+    json::read(data, message, &JsonReadOptions::default(), of.schema()).map_err(|error| {
+        let path = error.path().to_string();
+        Error { offset: error.offset(), path, ..Error::new(PjErrorKind::Json, &error) }
+    })
 }
 
 pub(crate) fn write_json(of: &Type, message: MessageRef<'_>, text: &mut Vec<u8>) -> Result<(), Error> {

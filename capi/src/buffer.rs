@@ -38,7 +38,7 @@ pub(crate) struct Buffer {
     pub(crate) text: Vec<u8>,
     pub(crate) wire: EncodeBuffer,
     /// What was written last: a part of `text` or `wire`.
-    written: Option<(*const u8, usize)>,
+    written: Option<PjBytes>,
 }
 
 impl Buffer {
@@ -49,17 +49,16 @@ impl Buffer {
     }
 
     pub(crate) fn wrote_text(&mut self) {
-        self.wrote(self.text.as_ptr(), self.text.len());
+        self.wrote(PjBytes::of(&self.text));
     }
 
     #[inline]
-    pub(crate) fn wrote(&mut self, data: *const u8, len: usize) {
-        self.written = Some((data, len));
+    pub(crate) fn wrote(&mut self, bytes: PjBytes) {
+        self.written = Some(bytes);
     }
 
     fn bytes(&self) -> PjBytes {
-        let (data, len) = self.written.unwrap_or((ptr::null(), 0));
-        PjBytes { data, len }
+        self.written.unwrap_or(PjBytes { data: ptr::null(), len: 0 })
     }
 }
 

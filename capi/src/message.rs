@@ -1,11 +1,10 @@
 //! Messages that own their memory.
 
 use protojit::Message;
-use protojit::json::{self, JsonReadOptions};
 
-use crate::arena::{decode_error, encode_error, write_json};
+use crate::arena::{decode_error, encode_error, read_json, write_json};
 use crate::buffer::{Buffer, PjBuffer};
-use crate::error::{Error, PjError, PjErrorKind, bytes, get, make};
+use crate::error::{PjError, bytes, get, make};
 use crate::handles::{self, Handle};
 use crate::runtime::{PjMessageType, Type};
 
@@ -60,13 +59,8 @@ pub unsafe extern "C" fn pj_from_json(
         // SAFETY: as the caller promises.
         let (of, data) = unsafe { (&get(message_type)?.message, bytes(data, len)?) };
         let mut message = of.new_message();
-        match json::read(data, &mut message.as_mut(), &JsonReadOptions::default(), of.schema()) {
-            Ok(()) => Ok(Owned { message, of: Type::new(of.clone()) }),
-            Err(error) => {
-                let path = error.path().to_string();
-                Err(Error { offset: error.offset(), path, ..Error::new(PjErrorKind::Json, &error) })
-            }
-        }
+        read_json(of, &mut message.as_mut(), data)?;
+        Ok(Owned { message, of: Type::new(of.clone()) })
     };
     // SAFETY: as the caller promises.
     unsafe { make(error, work) }

@@ -101,11 +101,13 @@ local function read_enum(enum)
   return made
 end
 
--- The layouts and enums of a PjTable, the message's own layout first. Layouts are read when they are first asked for.
+-- The layouts and enums of a PjTable, the message's own layout first. Layouts are read when they are first asked for, until the function that
+-- comes third is called: the table is gone then.
 function M.read(table)
   local layouts, enums = {}, {}
   setmetatable(layouts, {
     __index = function(_, i)
+      if table == nil then error("protojit: the message type is closed", 0) end
       if i > table.layout_count then return nil end
       local layout = read_layout(table.layouts[i - 1])
       rawset(layouts, i, layout)
@@ -113,7 +115,7 @@ function M.read(table)
     end,
   })
   for i = 0, tonumber(table.enum_count) - 1 do enums[i + 1] = read_enum(table.enums[i]) end
-  return layouts, enums
+  return layouts, enums, function() table = nil end
 end
 
 return M

@@ -149,30 +149,53 @@ local function constructor_lines(fields, lines)
   end
 end
 
+-- Adds lines that go through the cold pages that are there: `add_lines(page)` adds those that use the one at `p`.
+local function page_lines(layout, lines, add_lines)
+  if #layout.pages == 0 then return end
+  lines[#lines + 1] = "if cold ~= 0 then"
+  for page = 1, #layout.pages do
+    lines[#lines + 1] = ("do local p = tonumber(cast_pi8(cold)[%d]) if p ~= 0 then"):format(page + 1)
+    add_lines(page)
+    lines[#lines + 1] = "end end"
+  end
+  lines[#lines + 1] = "end"
+end
+
 -- The function that makes a table of the message at `p`.
 local function reader(layout, options, names)
-  local first, locals, later = {}, {}, {}
-  for _, field in ipairs(fields_of(layout, 0)) do
-    if #first < CONSTRUCTED then
-      first[#first + 1] = field
-      locals[#first], locals[field] = "v" .. #first, "v" .. #first
-    else
-      later[#later + 1] = field
+  -- Fields of cold pages are put in by functions of their own, unless all fields of the message are few.
+  local few = #layout.fields <= CONSTRUCTED
+  local first, locals, here, later = {}, {}, {}, {}
+  for page = 0, few and #layout.pages or 0 do
+    for _, field in ipairs(fields_of(layout, page)) do
+      if #first == CONSTRUCTED then
+        later[#later + 1] = field
+      else
+        first[#first + 1] = field
+        locals[#first], locals[field] = "v" .. #first, "v" .. #first
+        if page == 0 then here[#here + 1] = field end
+      end
     end
   end
-  local lines = { "local D, E, cold, defaults = X.D, X.E, X.cold, X.defaults", "return function(p)" }
+  local function local_of(field) return locals[field] end
+  local lines = { "local D, E, pages, defaults = X.D, X.E, X.pages, X.defaults", "return function(p)" }
   if #first > 0 then lines[#lines + 1] = "local " .. table.concat(locals, ", ") end
-  field_lines(first, options, function(field) return locals[field] end, lines)
+  lines[#lines + 1] = "local cold = tonumber(pi8[0])"
+  field_lines(here, options, local_of, lines)
+  if few then
+    page_lines(layout, lines, function(page) field_lines(fields_of(layout, page), options, local_of, lines) end)
+  end
   constructor_lines(first, lines)
   field_lines(later, options, member_of_t, lines)
-  lines[#lines + 1] = "if pp[0] ~= nil then cold(t, tonumber(pi8[0])) end"
+  if not few then page_lines(layout, lines, function(page) lines[#lines + 1] = ("pages[%d](t, p)"):format(page) end) end
+  lines[#lines + 1] = ("if cold ~= 0 and cast_pu4(cold)[2] ~= 0 then t[%q] = X.unknown(cold) end"):format(M.UNKNOWN)
   lines[#lines + 1] = options.defaults and "return X.setmetatable(t, defaults) end" or "return t end"
   return S.compile(layout.name, lines, names)
 end
 
--- The function that reads a cold part into `t`.
-local function cold_reader(layout, options, names)
-  local pages = setmetatable({}, {
+-- The functions that read the fields of cold pages into `t`, by page, each made when it is first needed.
+local function page_readers(layout, options, names)
+  return setmetatable({}, {
     __index = function(pages, page)
       local lines = { "local D, E = X.D, X.E", "return function(t, p)" }
       field_lines(fields_of(layout, page), options, member_of_t, lines)
@@ -182,13 +205,6 @@ local function cold_reader(layout, options, names)
       return made
     end,
   })
-  return function(t, cold)
-    t[M.UNKNOWN] = M.unknown(cold)
-    for page = 1, #layout.pages do
-      local at = S.word(cold, page + 1)
-      if at ~= 0 then pages[page](t, at) end
-    end
-  end
 end
 
 function M.default_values(layout, enums, options)
@@ -209,10 +225,10 @@ function M.new(layouts, enums, options)
     __index = function(_, i)
       local layout = layouts[i]
       local names = S.scope {
-        D = D, E = enums, key64 = M.key64, key_u64 = M.key_u64, setmetatable = setmetatable,
+        D = D, E = enums, key64 = M.key64, key_u64 = M.key_u64, unknown = M.unknown, setmetatable = setmetatable,
         defaults = options.defaults and { __index = M.default_values(layout, enums, options) } or nil,
       }
-      names.cold = cold_reader(layout, options, names)
+      names.pages = page_readers(layout, options, names)
       local made = reader(layout, options, names)
       rawset(D, i, made)
       return made

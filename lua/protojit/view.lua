@@ -13,8 +13,8 @@ local M = {}
 
 local setmetatable, getmetatable, rawget = setmetatable, getmetatable, rawget
 
--- The layout of each metatable of views.
-local layout_of = setmetatable({}, { __mode = "k" })
+-- The metatables of views, by themselves: so others are told from them.
+local ours = setmetatable({}, { __mode = "k" })
 
 local function stale() error("protojit: the view's message is gone: its arena was used for another, or reset", 3) end
 
@@ -93,7 +93,7 @@ local function getter(layout, field, type)
     add("return setmetatable({ data = tonumber(pi8[%d]), root = root, n = pu4[%d] }, X.list) end", field.offset / 8, field.offset / 4 + 2)
     return finish(layout, field, lines, body, names)
   end
-  names.default = type.defaults[layout.name] and type.defaults[layout.name][field.name]
+  names.default = type.defaults_of(layout)[field.name]
   local unset = field.cell == L.MAP and "return {}" or names.default ~= nil and "return X.default" or "return nil"
   to_part(field, unset, lines)
   add("if %s then", S.is_set(field))
@@ -147,7 +147,7 @@ function M.metatables(type)
         end,
         __newindex = function() error("protojit: views cannot be written to; clear clears a field", 2) end,
       }
-      layout_of[made] = made
+      ours[made] = made
       rawset(views, i, made)
       return made
     end,
@@ -163,8 +163,7 @@ end
 
 -- What is known of a view: its metatable; nil where it is none.
 function M.of(view)
-  local metatable = getmetatable(view)
-  return metatable ~= nil and layout_of[metatable] or nil
+  return ours[getmetatable(view)]
 end
 
 -- The address of a view's message, which must still be there.
@@ -174,8 +173,11 @@ function M.address(view)
   return view[1]
 end
 
+-- The same of what must be a view.
+local function known(view) return M.of(view) or error("protojit: this is no view", 3) end
+
 function M.has(view, name)
-  local of = M.of(view)
+  local of = known(view)
   local has = of.has[name] or no_field(of.layout, name)
   return has(M.address(view))
 end
@@ -190,7 +192,7 @@ local WIDTHS = { [L.BOOL] = 1, [L.BITS32] = 4, [L.BITS64] = 8, [L.STRING] = 16, 
 
 -- Makes a field unset in the message itself: it is not encoded any more.
 function M.clear(view, name)
-  local layout = M.of(view).layout
+  local layout = known(view).layout
   local field = layout.by_name[name] or no_field(layout, name)
   if not M.has(view, name) then return end
   local at = part(M.address(view), field.page)
@@ -206,7 +208,7 @@ end
 
 -- The name of the member of a oneof that is set, nil where none is.
 function M.which(view, oneof)
-  local layout = M.of(view).layout
+  local layout = known(view).layout
   local number = layout.oneofs[oneof] or error(("protojit: %s has no oneof %q"):format(layout.name, tostring(oneof)), 2)
   for _, field in ipairs(layout.fields) do
     if field.oneof == number and M.has(view, field.name) then return field.name end
@@ -215,12 +217,13 @@ end
 
 -- The fields that the schema does not know, as wire bytes.
 function M.unknown(view)
+  known(view)
   local cold = S.word(M.address(view), 0)
   return cold ~= 0 and reader.unknown(cold) or ""
 end
 
 function M.totable(view)
-  local of = M.of(view)
+  local of = known(view)
   return of.type.readers[of.index](M.address(view))
 end
 

@@ -94,5 +94,15 @@ return function(T)
     assert(not pcall(function() return v.age end))
     local t, why = type:decode ""
     equal({ t, why.kind }, { nil, "argument" })
+    -- A view in an arena of the caller's outlives its type, but nothing new is learnt of it.
+    local arena = assert(protojit.arena())
+    local other = assert(assert(protojit.load(T.root .. "/examples/hello.proto")):message "hello.Person")
+    local kept = assert(other:view("\16\5\42\2\24\7", arena))
+    equal(kept.age, 5)
+    other:close()
+    equal(kept.age, 5)
+    local ok, told = pcall(function() return kept.address.zip end)
+    assert(not ok and tostring(told):find "closed", told)
+    assert(not pcall(protojit.has, {}, "age") and not pcall(protojit.unknown, 5) and not pcall(protojit.totable, nil))
   end)
 end
