@@ -8,7 +8,15 @@
 //! * [`Runtime`], [`RuntimeBuilder`]: engine, memory, limits.
 //! * [`Schema`], [`MessageType`]: from descriptors to messages; [`Registry`]: schemas under names that can be replaced.
 //! * [`Arena`], [`MessageRef`], [`Message`]: where messages live, and how they are read and changed.
+//! * [`message`], [`Field`]: field handles, values, lists, maps, unknown fields.
+//! * [`MessageType::project`], [`MessageType::bind`]: some fields only, and records of other versions of a schema.
+//! * [`Batch`], [`stream`]: many records.
 //! * [`json`], [`text`]: messages as JSON and in the text format, both ways.
+//!
+//! # Features
+//!
+//! * `jit` (default): the compiler. Without it everything is interpreted, and Cranelift is not in the dependency tree.
+//! * `codec`: `DelimitedCodec`, delimited streams for `tokio_util`.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 
@@ -18,6 +26,8 @@ mod batch;
 #[cfg(feature = "jit")]
 mod code;
 mod code_text;
+#[cfg(feature = "codec")]
+mod codec;
 mod coder;
 mod convert;
 mod counts;
@@ -30,11 +40,15 @@ mod projection;
 mod registry;
 mod runtime;
 mod schema;
+pub mod stream;
 pub mod text;
 mod trace;
+mod transcode;
 
 pub use batch::{Batch, BatchIter};
 pub use code_text::CodeForm;
+#[cfg(feature = "codec")]
+pub use codec::{DelimitedCodec, SendError};
 pub use engine::{CompileMode, Cpu, Engine, Fallback, UnknownCpu};
 pub use message_type::MessageType;
 pub use options::OptionsOf;
@@ -42,7 +56,7 @@ pub use owned::MessageEdit;
 pub use protojit_core::error::{DecodeError, DecodeErrorKind, EncodeError, EncodeErrorKind, FieldPath};
 pub use protojit_core::limits::Limits;
 pub use protojit_core::memory::{Arena, ArenaFull};
-pub use protojit_core::message::{Message, MessageMut, MessageRef};
+pub use protojit_core::message::{self, Field, KeyRef, Message, MessageMut, MessageRef, StrRef, Value, ValueRef};
 pub use protojit_core::program::{BindError, DecodeOptions, EncodeOptions, Mismatch, ProjectError, Rest, Shape};
 pub use protojit_core::schema as descriptors;
 pub use protojit_interp::encode::EncodeBuffer;
@@ -50,3 +64,4 @@ pub use registry::Registry;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use schema::{RegisterError, Schema};
 pub use trace::{ArenaTrace, Direction, EngineUsed, ProgramTrace, SchemaTrace, SlowExit, Trace};
+pub use transcode::TranscodeError;

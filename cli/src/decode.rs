@@ -1,12 +1,12 @@
 //! `protojit decode`: wire bytes to something people or programs can read.
 
 use protojit::json::{self, JsonWriteOptions};
+use protojit::stream::Frames;
 use protojit::text::{self, TextWriteOptions};
 use protojit::{Arena, MessageRef, MessageType};
 
 use crate::args::{DecodeArgs, DecodeTo, RuntimeArgs, WireText};
 use crate::failure::{Failure, Outcome};
-use crate::frames::Frames;
 use crate::input::{Input, MOST_BYTES};
 use crate::output::Output;
 use crate::stream::Progress;

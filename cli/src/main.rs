@@ -1,14 +1,13 @@
 //! The `protojit` command: decodes, encodes and diagnoses Protobuf payloads with code compiled at run time.
 //!
 //! Subcommands parse their flags in [`args`], get their types from [`schema`] and [`setup`], and end in a [`failure`]
-//! or not at all badly. Payloads come in through [`input`], [`digits`], [`frames`] and [`lines`].
+//! or not at all badly. Payloads come in through [`input`], [`digits`] and [`lines`].
 
 mod args;
 mod decode;
 mod digits;
 mod encode;
 mod failure;
-mod frames;
 mod input;
 mod layout;
 mod lines;

@@ -1,10 +1,10 @@
 //! Messages on their way out as wire bytes, plain or in digits.
 
 use protojit::{EncodeBuffer, EncodeError, MessageRef, MessageType};
+use protojit_core::wire::push_varint;
 
 use crate::args::WireText;
 use crate::digits::Digits;
-use crate::frames::push_varint;
 
 /// Encodes messages in one format.
 pub struct WireWriter {
@@ -31,7 +31,7 @@ impl WireWriter {
         let digits = match self.to {
             WireText::Binary => {
                 if self.delimited {
-                    push_varint(out, bytes.len() as u64);
+                    push_varint(bytes.len() as u64, out);
                 }
                 out.extend_from_slice(bytes);
                 return Ok(());
@@ -41,7 +41,7 @@ impl WireWriter {
         };
         self.frame.clear();
         if self.delimited {
-            push_varint(&mut self.frame, bytes.len() as u64);
+            push_varint(bytes.len() as u64, &mut self.frame);
         }
         self.frame.extend_from_slice(bytes);
         digits.write(&self.frame, out);

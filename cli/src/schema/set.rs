@@ -93,7 +93,7 @@ impl Files {
         let mut set = Vec::with_capacity(self.files.iter().map(|file| file.bytes.len() + 6).sum());
         for file in &self.files {
             set.push(1 << 3 | 2);
-            crate::frames::push_varint(&mut set, file.bytes.len() as u64);
+            protojit_core::wire::push_varint(file.bytes.len() as u64, &mut set);
             set.extend_from_slice(&file.bytes);
         }
         set

@@ -4,12 +4,12 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Instant;
 
+use protojit::stream::Frames;
 use protojit::{Arena, EncodeBuffer, Engine, MessageType};
 use serde::Serialize;
 
 use crate::args::{RuntimeArgs, TraceArgs};
 use crate::failure::{Failure, Outcome};
-use crate::frames::Frames;
 use crate::input::Input;
 
 /// A payload that went through the engines.

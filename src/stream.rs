@@ -1,20 +1,61 @@
 //! Streams of messages, each behind its length as a varint.
+//!
+//! [`Frames`] finds the frames and looks into none; [`MessageType::records`] decodes them. The two ways in which a
+//! stream can be bad are kept apart: a record that cannot be decoded is an item like any other, and the next one follows;
+//! a frame that is none (a length that is no varint, or reaches beyond the end) ends the stream, since nobody knows where
+//! the next would begin.
+//!
+//! ```
+//! # let set = &protojit_source::ProtoSources::new().include("examples").compile(["hello.proto"])?;
+//! # let person = protojit::Runtime::new().register(set)?.message("hello.Person")?;
+//! use protojit::stream::StreamError;
+//!
+//! let name = person.shape().str("name")?;
+//! let stream = &b"\x05\x0a\x03Ada\x02\x0a\x09\x05\x0a\x03Eve\x7f"[..];
+//! let mut seen = Vec::new();
+//! for record in person.records(stream) {
+//!     seen.push(match record {
+//!         Ok(message) => message.as_ref().get(name).to_str()?.to_owned(),
+//!         Err(StreamError::Record { offset, .. }) => format!("bad record at {offset}"),
+//!         Err(StreamError::Frame(error)) => error.to_string(),
+//!         Err(error) => return Err(error.into()),
+//!     });
+//! }
+//! let end = "the stream ends inside a frame: 127 bytes were announced and 0 are there (byte 16)";
+//! assert_eq!(seen, ["Ada", "bad record at 7", "Eve", end]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! With the feature `codec` the same is there for asynchronous streams: `DelimitedCodec` works with `tokio_util`'s
+//! `Framed`, `FramedRead` and `FramedWrite`.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Read};
+
+use protojit_core::error::DecodeError;
+use protojit_core::memory::Arena;
+use protojit_core::message::{Message, MessageRef};
+
+use crate::message_type::MessageType;
 
 /// What is read at once.
 const CHUNK: usize = 64 << 10;
 
-/// Appends a varint.
-pub fn push_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
+/// How long a frame may be where nothing else was said: 64 MiB.
+pub const DEFAULT_FRAME_LIMIT: usize = 64 << 20;
 
 /// Reads a stream frame by frame. Holds no more of it than one frame and what was read at once.
+///
+/// ```
+/// use protojit::stream::Frames;
+/// let mut frames = Frames::new(&b"\x02ab\x00\x01c"[..], 1024);
+/// let mut lengths = Vec::new();
+/// while let Some(frame) = frames.next()? {
+///     lengths.push((frame.offset, frame.message.map(<[u8]>::len)));
+/// }
+/// assert_eq!(lengths, [(1, Ok(2)), (4, Ok(0)), (5, Ok(1))]);
+/// # Ok::<(), protojit::stream::FrameError>(())
+/// ```
 #[derive(Debug)]
 pub struct Frames<R> {
     source: R,
@@ -40,22 +81,43 @@ pub struct Frame<'a> {
 
 /// The stream is no stream of frames, or cannot be read. There is no way on.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum FrameError {
+    /// It cannot be read.
     Io(io::Error),
     /// No varint of at most 64 bits where a length should be.
     BadLength {
+        /// Where in the stream.
         offset: u64,
     },
     /// The stream ends inside a frame.
     Truncated {
+        /// Where in the stream the message begins, or the length where that is not whole.
         offset: u64,
+        /// The message's length, `None` where that is not whole.
         length: Option<u64>,
+        /// How many bytes are there.
         found: u64,
     },
 }
 
-impl std::fmt::Display for FrameError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl std::error::Error for FrameError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            FrameError::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for FrameError {
+    fn from(error: io::Error) -> Self {
+        FrameError::Io(error)
+    }
+}
+
+impl fmt::Display for FrameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FrameError::Io(error) => error.fmt(f),
             FrameError::BadLength { offset } => write!(f, "the length of a frame is no varint (byte {offset})"),
@@ -82,7 +144,11 @@ impl<R: Read> Frames<R> {
         matches!(parse_length(unread), Ok(Some((length, size))) if length <= (unread.len() - size) as u64)
     }
 
-    /// The next frame, `None` at the end.
+    /// The next frame, `None` at the end. (No `Iterator`: frames borrow the buffer.)
+    ///
+    /// # Errors
+    /// There is no way on.
+    #[expect(clippy::should_implement_trait, reason = "frames borrow the buffer")]
     pub fn next(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
         let (length, size) = loop {
             match parse_length(&self.buffer[self.start..self.end]) {
@@ -162,7 +228,7 @@ impl<R: Read> Frames<R> {
 }
 
 /// A length and the size of its varint, if it is here in full.
-fn parse_length(bytes: &[u8]) -> Result<Option<(u64, usize)>, ()> {
+pub(crate) fn parse_length(bytes: &[u8]) -> Result<Option<(u64, usize)>, ()> {
     let mut value = 0;
     for (at, &byte) in bytes.iter().take(10).enumerate() {
         if at == 9 && byte > 1 {
@@ -176,8 +242,145 @@ fn parse_length(bytes: &[u8]) -> Result<Option<(u64, usize)>, ()> {
     Ok(None)
 }
 
+/// Why a stream has no message here.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The record cannot be decoded. The stream goes on behind it.
+    Record {
+        /// Where in the stream the record's bytes begin.
+        offset: u64,
+        /// What is wrong with it.
+        error: DecodeError,
+    },
+    /// The record is longer than the limit of frames, and was passed over. The stream goes on behind it.
+    TooLong {
+        /// Where in the stream the record's bytes begin.
+        offset: u64,
+        /// How many there are.
+        length: u64,
+    },
+    /// The stream cannot be read on.
+    Frame(FrameError),
+}
+
+impl StreamError {
+    /// Whether there may be another record behind this one.
+    pub fn goes_on(&self) -> bool {
+        !matches!(self, StreamError::Frame(_))
+    }
+}
+
+impl fmt::Display for StreamError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StreamError::Record { offset, error } => write!(f, "the record at byte {offset}: {error}"),
+            StreamError::TooLong { offset, length } => {
+                write!(f, "the record at byte {offset} has {length} bytes, more than the limit")
+            }
+            StreamError::Frame(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for StreamError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            StreamError::Record { error, .. } => Some(error),
+            StreamError::TooLong { .. } => None,
+            StreamError::Frame(error) => Some(error),
+        }
+    }
+}
+
+impl From<FrameError> for StreamError {
+    fn from(error: FrameError) -> Self {
+        StreamError::Frame(error)
+    }
+}
+
+impl MessageType {
+    /// The records of a delimited stream, as messages that own their memory. See [`stream`](crate::stream) for an example.
+    pub fn records<R: Read>(&self, source: R) -> Records<R> {
+        self.records_within(source, DEFAULT_FRAME_LIMIT)
+    }
+
+    /// As [`MessageType::records`], with frames of at most `limit` bytes; longer ones are passed over, and errors.
+    pub fn records_within<R: Read>(&self, source: R, limit: usize) -> Records<R> {
+        Records { ty: self.clone(), frames: Frames::new(source, limit), ended: false }
+    }
+}
+
+/// The records of a delimited stream: see [`MessageType::records`].
+#[derive(Debug)]
+pub struct Records<R> {
+    ty: MessageType,
+    frames: Frames<R>,
+    ended: bool,
+}
+
+impl<R: Read> Records<R> {
+    /// The next record, in an arena, which is reset first: for streams that are worked off one by one.
+    ///
+    /// ```
+    /// # let set = &protojit_source::ProtoSources::new().include("examples").compile(["hello.proto"])?;
+    /// # let person = protojit::Runtime::new().register(set)?.message("hello.Person")?;
+    /// let age = person.shape().i32("age")?;
+    /// let (mut arena, mut sum) = (protojit::Arena::new(), 0);
+    /// let mut records = person.records(&b"\x02\x10\x20\x02\x10\x04"[..]);
+    /// while let Some(record) = records.next_in(&mut arena) {
+    ///     sum += record?.get(age);
+    /// }
+    /// assert_eq!(sum, 36);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_in<'a>(&'a mut self, arena: &'a mut Arena) -> Option<Result<MessageRef<'a>, StreamError>> {
+        let Records { ty, frames, ended } = self;
+        arena.reset();
+        let arena = &*arena;
+        next_frame(frames, ended, |offset, bytes| {
+            ty.decode(bytes, arena).map_err(|error| StreamError::Record { offset, error })
+        })
+    }
+}
+
+fn next_frame<'a, R: Read, T>(
+    frames: &'a mut Frames<R>,
+    ended: &mut bool,
+    decode: impl FnOnce(u64, &'a [u8]) -> Result<T, StreamError>,
+) -> Option<Result<T, StreamError>> {
+    if *ended {
+        return None;
+    }
+    match frames.next() {
+        Ok(Some(Frame { offset, message: Ok(bytes) })) => Some(decode(offset, bytes)),
+        Ok(Some(Frame { offset, message: Err(length) })) => Some(Err(StreamError::TooLong { offset, length })),
+        Ok(None) => {
+            *ended = true;
+            None
+        }
+        Err(error) => {
+            *ended = true;
+            Some(Err(error.into()))
+        }
+    }
+}
+
+impl<R: Read> Iterator for Records<R> {
+    type Item = Result<Message, StreamError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Records { ty, frames, ended } = self;
+        next_frame(frames, ended, |offset, bytes| {
+            ty.decode_owned(bytes).map_err(|error| StreamError::Record { offset, error })
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use protojit_core::wire::push_varint;
+
     use super::*;
 
     /// Gives a few bytes at a time.
@@ -195,7 +398,7 @@ mod tests {
     fn stream(sizes: &[usize]) -> Vec<u8> {
         let mut stream = Vec::new();
         for (at, &size) in sizes.iter().enumerate() {
-            push_varint(&mut stream, size as u64);
+            push_varint(size as u64, &mut stream);
             stream.extend(std::iter::repeat_n(at as u8, size));
         }
         stream
