@@ -31,9 +31,9 @@ Runtime.__index, Schema.__index, Type.__index, Arena.__index = Runtime, Schema, 
 -- All arenas, so that a trace counts what was decoded into them.
 local arenas = setmetatable({}, { __mode = "k" })
 
--- Memory for views that are to live side by side.
-function M.arena()
-  local handle, why = own(C.pj_arena_new(errors), C.pj_arena_free)
+-- Memory for views that are to live side by side. `memory`: how many bytes it may take, by default 2 GiB.
+function M.arena(options)
+  local handle, why = own(C.pj_arena_new(options and options.memory or 0, errors), C.pj_arena_free)
   if not handle then return nil, why end
   local arena = setmetatable({ handle = handle, generation = 0 }, Arena)
   arenas[arena] = true
@@ -219,7 +219,7 @@ local function add_coders(made, arena)
     local own_arena = made.view_arena
     if not own_arena then
       local no_arena
-      own_arena, no_arena = M.arena()
+      own_arena, no_arena = M.arena(made.options)
       if not own_arena then return nil, no_arena end
       made.view_arena = own_arena
     end
@@ -260,11 +260,11 @@ local function message_type(handle, schema, options)
   options = options or {}
   options = {
     enums = one_of(options, "enums", "names", "names", "numbers"), int64 = one_of(options, "int64", "cdata", "cdata", "numbers"),
-    defaults = options.defaults or false,
+    defaults = options.defaults or false, memory = options.memory,
   }
   local found = C.pj_message_type_table(handle, errors)
   if found == nil then return nil, take_error() end
-  local arena, no_arena = M.arena()
+  local arena, no_arena = M.arena(options)
   if not arena then return nil, no_arena end
   local made = setmetatable({ handle = handle, schema = schema, options = options, arena = arena }, Type)
   made.layouts, made.enums, made.forget_layouts = layout.read(found)
@@ -282,6 +282,7 @@ end
 --   enums     "names" (numbers that have none as numbers) or "numbers"
 --   int64     "cdata" or "numbers" (exact up to 2^53)
 --   defaults  true: unset scalars, strings and enums read as their defaults
+--   memory    how many bytes one decoded message may take, by default 2 GiB
 function Schema:message(name, options)
   return message_type(C.pj_message_type(self.handle, name, #name, errors), self, options)
 end

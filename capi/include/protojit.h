@@ -510,11 +510,13 @@ bool pj_message_type_free(struct PjMessageType *message_type);
 const struct PjTable *pj_message_type_table(const struct PjMessageType *message_type,
                                             struct PjError **error);
 
-// An empty arena, which takes memory as it is used. Free it with `pj_arena_free`.
+// An empty arena, which takes memory as it is used: at most `limit` bytes, 2 GiB where that is 0. What needs more fails. Free it with
+// `pj_arena_free`.
 //
 // # Safety
 // `error` is null or may be written.
-struct PjArena *pj_arena_new(struct PjError **error);
+struct PjArena *pj_arena_new(uintptr_t limit,
+                             struct PjError **error);
 
 // Frees an arena and all messages in it; false where it is no live one.
 //

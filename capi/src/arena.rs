@@ -41,14 +41,16 @@ pub(crate) fn encode_error(error: &EncodeError) -> Error {
     Error { path: error.path().to_string(), ..Error::new(PjErrorKind::Encode, error) }
 }
 
-/// An empty arena, which takes memory as it is used. Free it with `pj_arena_free`.
+/// An empty arena, which takes memory as it is used: at most `limit` bytes, 2 GiB where that is 0. What needs more fails. Free it with
+/// `pj_arena_free`.
 ///
 /// # Safety
 /// `error` is null or may be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pj_arena_new(error: *mut *mut PjError) -> *mut PjArena {
+pub unsafe extern "C" fn pj_arena_new(limit: usize, error: *mut *mut PjError) -> *mut PjArena {
+    let made = || if limit == 0 { Arena::new() } else { Arena::with_limit(limit) };
     // SAFETY: as the caller promises.
-    unsafe { make(error, || Ok(Exclusive::new(Arena::new()))) }
+    unsafe { make(error, || Ok(Exclusive::new(made()))) }
 }
 
 /// Frees an arena and all messages in it; false where it is no live one.

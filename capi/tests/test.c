@@ -152,7 +152,7 @@ static void by_layout(PjRuntime *runtime) {
     CHECK(is(line->name, "shop.Order.Line") && field(line, "count")->default_bits == 7);
     CHECK(is(field(line, "sku")->default_bytes, "none"));
 
-    PjArena *arena = pj_arena_new(&error);
+    PjArena *arena = pj_arena_new(0, &error);
     CHECK(arena && pj_arena_used(arena) == 0);
     const char wire[] = "\x09\x2a\0\0\0\0\0\0\0" "\x10\x05" "\x1a\x03\x0a\x01" "A" "\x1a\x02\x10\x02" "\x22\x05\x0a\x01k\x10\x09" "\x30\x01"
                         "\x39\0\0\0\0\0\0\xf0\x3f" "\xa2\x06\x02" "EU";
@@ -234,6 +234,12 @@ static void by_layout(PjRuntime *runtime) {
     bad(&error);
     CHECK(!pj_arena_alloc(arena, SIZE_MAX, &error));
     expect_error(&error, PJ_ERROR_KIND_MEMORY, SIZE_MAX);
+    PjArena *small = pj_arena_new(4096, &error);
+    CHECK(pj_arena_alloc(small, 4000, &error) && !pj_arena_alloc(small, 4000, &error));
+    expect_error(&error, PJ_ERROR_KIND_MEMORY, SIZE_MAX);
+    CHECK(!pj_decode_in(order, small, u(wire), len, PJ_COPY, &error) && pj_error_kind(error) == PJ_ERROR_KIND_DECODE);
+    CHECK(pj_error_free(error) && pj_arena_free(small));
+    error = NULL;
 
     CHECK(pj_arena_flush_counts(arena));
     PjBuffer *trace = pj_runtime_trace(runtime, &error);
@@ -254,7 +260,7 @@ static void checked(PjRuntime *runtime) {
     PjSchema *schema = pj_register(runtime, u(SET), sizeof SET - 1, &error);
     PjMessageType *tiny = pj_message_type(schema, u("Tiny"), 4, &error);
     const PjLayout *layout = pj_message_type_table(tiny, &error)->layouts;
-    PjArena *arena = pj_arena_new(&error);
+    PjArena *arena = pj_arena_new(0, &error);
     PjBuffer *out = pj_buffer_new(&error);
     uint8_t *mine = pj_arena_alloc(arena, layout->size, &error);
     *(PjStringCell *)(mine + layout->fields[0].offset) = (PjStringCell){u("a\xff"), 2, 0};

@@ -58,7 +58,7 @@ struct PjMessageType *pj_message_type_at(const struct PjSchema *schema, const ui
   struct PjError **error);
 bool pj_message_type_free(struct PjMessageType *message_type);
 const struct PjTable *pj_message_type_table(const struct PjMessageType *message_type, struct PjError **error);
-struct PjArena *pj_arena_new(struct PjError **error);
+struct PjArena *pj_arena_new(uintptr_t limit, struct PjError **error);
 bool pj_arena_free(struct PjArena *arena);
 bool pj_arena_reset(struct PjArena *arena);
 bool pj_arena_flush_counts(const struct PjArena *arena);

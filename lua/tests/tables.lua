@@ -159,6 +159,19 @@ return function(T)
     assert(#set:messages() > 0)
   end)
 
+  test("memory is bounded", function()
+    local small = assert(schema:message("all.Everything", { memory = 20000 }))
+    local t = { li32 = {} }
+    for i = 1, 100 do t.li32[i] = i end
+    equal(there_and_back(t, small), t)
+    for i = 1, 20000 do t.li32[i] = i end
+    local bytes = assert(small:encode(t))
+    for _, none in ipairs { { small:decode(bytes) }, { small:view(bytes) }, { All:view(bytes, assert(protojit.arena { memory = 20000 })) } } do
+      equal({ none[1], none[2].kind }, { nil, "decode" })
+    end
+    equal(#assert(All:decode(bytes)).li32, 20000)
+  end)
+
   test("messages that outgrow the memory they are written to", function()
     for _, n in ipairs { 10, 1000, 100000 } do
       local t = { li32 = {}, ls = {}, linner = {} }

@@ -130,4 +130,31 @@ return function(T)
       equal(All:from_json((All:to_json(t))), t)
     end
   end)
+
+  test("mutated payloads: tables and views agree, or both fail in the same way", function()
+    math.randomseed(9)
+    local random, good, bad = math.random, 0, 0
+    for _, payload in ipairs { payloads[3], payloads[6], payloads[7] } do
+      local type = assert(payload[1]:message(payload[2]))
+      local bytes = T.read(("examples/payloads/%s.binpb"):format(payload[3]))
+      for _ = 1, 1500 do
+        local at, n = random(#bytes), random(0, 2)
+        local mutated = bytes:sub(1, at - 1) .. string.char(random(0, 255)):rep(n) .. bytes:sub(at + random(0, 3))
+        local t, why = type:decode(mutated)
+        local v, why_not = type:view(mutated)
+        if t then
+          equal(protojit.totable(v), t)
+          local again = assert(type:encode(t))
+          equal(type:decode(again), t)
+          equal(type:decode((type:encode(v))), t)
+          good = good + 1
+        else
+          equal({ v, why.kind, why.text, why.path }, { nil, "decode", why_not.text, why_not.path })
+          assert(why.offset <= #mutated and #why.text > 0)
+          bad = bad + 1
+        end
+      end
+    end
+    assert(good > 500 and bad > 500, good .. " " .. bad)
+  end)
 end
