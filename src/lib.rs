@@ -60,6 +60,9 @@ pub use protojit_core::message::{self, Field, KeyRef, Message, MessageMut, Messa
 pub use protojit_core::program::{BindError, DecodeOptions, EncodeOptions, Mismatch, ProjectError, Rest, Shape};
 pub use protojit_core::schema as descriptors;
 pub use protojit_interp::encode::EncodeBuffer;
+#[cfg(feature = "jit")]
+#[doc(hidden)]
+pub use protojit_jit::mcode::{FaultPlan, Step};
 pub use registry::Registry;
 pub use runtime::{Runtime, RuntimeBuilder};
 pub use schema::{RegisterError, Schema};

@@ -68,6 +68,9 @@ pub struct RuntimeBuilder {
     pub(crate) field_bound: Option<usize>,
     pub(crate) refuse: Option<fn(&FieldDef) -> bool>,
     pub(crate) instrument: bool,
+    pub(crate) perf_map: bool,
+    #[cfg(feature = "jit")]
+    pub(crate) faults: protojit_jit::mcode::FaultPlan,
 }
 
 impl Default for RuntimeBuilder {
@@ -83,6 +86,9 @@ impl Default for RuntimeBuilder {
             field_bound: None,
             refuse: None,
             instrument: false,
+            perf_map: false,
+            #[cfg(feature = "jit")]
+            faults: Default::default(),
         }
     }
 }
@@ -160,6 +166,23 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Writes the names of compiled functions to `/tmp/perf-PID.map`, by which Linux' `perf` names samples; default no.
+    /// Where the file cannot be opened there is a warning, and no map.
+    #[must_use]
+    pub fn perf_map(mut self, write: bool) -> Self {
+        self.perf_map = write;
+        self
+    }
+
+    /// Lets steps of the machine-code arena fail: for tests of what happens then.
+    #[cfg(feature = "jit")]
+    #[doc(hidden)]
+    #[must_use]
+    pub fn arena_faults(mut self, plan: protojit_jit::mcode::FaultPlan) -> Self {
+        self.faults = plan;
+        self
+    }
+
     /// The runtime. Never fails: where no code can be compiled, messages are interpreted and the trace says why.
     pub fn build(self) -> Runtime {
         Runtime {
@@ -201,14 +224,16 @@ impl Runtime {
     }
 
     /// A runtime that obeys the environment, so that operators can switch compilation off without a new build: `PROTOJIT_ENGINE`
-    /// (`auto`, `jit`, `interp`), `PROTOJIT_CPU` (`host`, `baseline`) and `PROTOJIT_INSTRUMENT` (`1`, `0`). An unknown value counts as the default, with a warning.
+    /// (`auto`, `jit`, `interp`), `PROTOJIT_CPU` (`host`, `baseline`), `PROTOJIT_INSTRUMENT` and `PROTOJIT_PERF_MAP` (`1`, `0`). An
+    /// unknown value counts as the default, with a warning.
     pub fn from_env() -> Runtime {
         let mut builder = Runtime::builder();
-        if let Some(value) = std::env::var_os("PROTOJIT_INSTRUMENT") {
-            match value.to_str() {
-                Some("1") => builder.instrument = true,
-                Some("0" | "") => builder.instrument = false,
-                _ => tracing::warn!(?value, "PROTOJIT_INSTRUMENT is ignored: expected 1 or 0"),
+        let switches = [("PROTOJIT_INSTRUMENT", &mut builder.instrument), ("PROTOJIT_PERF_MAP", &mut builder.perf_map)];
+        for (name, switch) in switches {
+            match std::env::var_os(name).as_deref().map(|value| value.to_str()) {
+                Some(Some("1")) => *switch = true,
+                None | Some(Some("0" | "")) => {}
+                Some(value) => tracing::warn!(?value, "{name} is ignored: expected 1 or 0"),
             }
         }
         if let Some(value) = std::env::var_os("PROTOJIT_CPU") {
@@ -338,8 +363,17 @@ impl RuntimeInner {
             return Err(Fallback { reason: "platform-untested", detail });
         }
         let make = || -> Result<_, protojit_jit::JitError> {
-            let arena = protojit_jit::mcode::MachineCodeArena::reserve(options.code_arena)?;
+            let arena =
+                protojit_jit::mcode::ArenaOptions::new(options.code_arena).faults(options.faults.clone()).reserve()?;
             let compiler = protojit_jit::compile::Compiler::for_cpu(options.cpu.of_compiler(), arena, options.verify)?;
+            let compiler = match options.perf_map.then(protojit_jit::perf::PerfMap::open) {
+                Some(Ok(map)) => compiler.with_perf_map(map),
+                Some(Err(error)) => {
+                    tracing::warn!(%error, "no perf map is written");
+                    compiler
+                }
+                None => compiler,
+            };
             let compiler = match options.field_bound {
                 Some(bound) => compiler.with_field_bound(bound),
                 None => compiler,

@@ -5,7 +5,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use protojit::{Arena, CompileMode, Direction, EncodeBuffer, Engine, EngineUsed, MessageType, Registry, Runtime};
+use protojit::{
+    Arena, CompileMode, Direction, EncodeBuffer, Engine, EngineUsed, FaultPlan, MessageType, Registry, Runtime, Step,
+};
+use protojit_core::schema::model::FieldDef;
 use protojit_testing::{many, schemas};
 
 fn runtime(mode: CompileMode) -> Runtime {
@@ -190,6 +193,83 @@ fn every_failure_leaves_a_reason_a_count_and_a_working_runtime() {
         let trace = runtime.trace();
         assert_eq!(trace.failures.iter().map(|(&reason, &count)| (reason, count)).collect::<Vec<_>>(), [(reason, 2)]);
         assert!(trace.programs.iter().all(|row| row.reason == Some(reason)), "{:?}", trace.programs);
+    }
+}
+
+#[test]
+fn every_step_of_the_arena_can_fail() {
+    let always = |step| FaultPlan::none().fail_always(step);
+    // The stubs are the first that is unlocked, sealed and flushed; of later failures they are there.
+    let later = |step| FaultPlan::none().fail(step, 1, u64::MAX - 1);
+    let plans = [
+        (always(Step::Reserve), "arena-reserve"),
+        (always(Step::Unlock), "arena-protect"),
+        (always(Step::Seal), "arena-seal"),
+        (always(Step::Flush), "cache-flush"),
+        (later(Step::Unlock), "arena-protect"),
+        (later(Step::Seal), "arena-seal"),
+        (later(Step::Flush), "cache-flush"),
+    ];
+    for (plan, reason) in plans {
+        let runtime = Runtime::builder().engine(Engine::Jit).arena_faults(plan).build();
+        let ty = runtime.register(&many::version(0)).unwrap().message("order.Order").unwrap();
+        assert_eq!(round_trip(&ty, &order(3)), order(3));
+        let trace = runtime.trace();
+        assert_eq!(trace.failures.iter().map(|(&reason, &count)| (reason, count)).collect::<Vec<_>>(), [(reason, 2)]);
+        assert!(trace.programs.iter().all(|row| row.reason == Some(reason)), "{:?}", trace.programs);
+    }
+    // What fails once is compiled the next time it is registered.
+    let once = FaultPlan::none().fail(Step::Seal, 1, 1);
+    let runtime = Runtime::builder().engine(Engine::Jit).arena_faults(once).build();
+    let message = || runtime.register(&many::version(0)).unwrap().message("order.Order").unwrap();
+    assert_eq!(message().is_compiled().unwrap_err().reason, "arena-seal");
+    message().is_compiled().unwrap();
+    // Pages that cannot be taken back are out of service, and nothing else.
+    let stuck = FaultPlan::none().fail_always(Step::Lock);
+    let runtime = Runtime::builder().engine(Engine::Jit).arena_faults(stuck).build();
+    for number in 0..3 {
+        runtime.register(&many::version(number)).unwrap().message("order.Order").unwrap().compile().unwrap();
+    }
+}
+
+#[test]
+fn a_compiler_that_refuses_or_panics_costs_the_message_only() {
+    let refused = |_: &FieldDef| true;
+    let panics = |field: &FieldDef| match field.number {
+        1 => panic!("a fault of the compiler"),
+        _ => false,
+    };
+    for (refuse, reason) in [(refused as fn(&FieldDef) -> bool, "refused"), (panics, "compiler-panic")] {
+        let runtime = Runtime::builder().engine(Engine::Jit).refuse_fields(refuse).build();
+        let ty = runtime.register(&many::version(0)).unwrap().message("order.Order").unwrap();
+        assert_eq!(round_trip(&ty, &order(3)), order(3));
+        let trace = runtime.trace();
+        assert_eq!(trace.failures.iter().map(|(&reason, &count)| (reason, count)).collect::<Vec<_>>(), [(reason, 2)]);
+        assert!(trace.programs.iter().all(|row| row.reason == Some(reason)), "{:?}", trace.programs);
+        assert_eq!(trace.arena.unwrap().in_use, 1 << 16, "the stubs");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn profilers_are_told_the_names_of_compiled_functions() {
+    let path = format!("/tmp/perf-{}.map", std::process::id());
+    let runtime = Runtime::builder().engine(Engine::Jit).perf_map(true).build();
+    let ty = runtime.register(&many::version(0)).unwrap().message("order.Order").unwrap();
+    ty.compile().unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    for direction in ["decode", "encode"] {
+        let name = format!("protojit::{direction}::order.Order");
+        let line = text.lines().find(|line| line.ends_with(&name)).unwrap();
+        let [start, size] = [0, 1].map(|at| usize::from_str_radix(line.split(' ').nth(at).unwrap(), 16).unwrap());
+        let executable = maps.lines().filter(|line| line.split(' ').nth(1).unwrap().contains('x')).any(|line| {
+            let (from, to) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+            let [from, to] = [from, to].map(|address| usize::from_str_radix(address, 16).unwrap());
+            from <= start && start + size <= to
+        });
+        assert!(executable && size > 100, "{line}");
     }
 }
 

@@ -52,6 +52,7 @@ use self::timing::AllocationClock;
 use crate::JitError;
 use crate::host::Cpu;
 use crate::mcode::{CodeUnit, MachineCodeArena, McodeError, UnitBuilder};
+use crate::perf::PerfMap;
 use crate::stubs::{Saving, Stubs};
 
 /// Messages with more fields than this are interpreted: compile time grows with the number of fields.
@@ -68,6 +69,10 @@ pub trait Program: sealed::Sealed + Send + Sync + Sized + 'static {
     /// Parameters of a function, besides the context.
     #[doc(hidden)]
     const PARAMS: usize;
+
+    /// For profilers.
+    #[doc(hidden)]
+    const DIRECTION_NAME: &'static str;
 
     /// The slot that callers in other units go through.
     #[doc(hidden)]
@@ -109,6 +114,7 @@ pub struct Parts(Built);
 
 impl Program for DecodeProgram {
     const PARAMS: usize = 4;
+    const DIRECTION_NAME: &'static str = "decode";
 
     fn entry(&self) -> &AtomicPtr<()> {
         &self.entry
@@ -141,6 +147,7 @@ impl Program for DecodeProgram {
 
 impl Program for EncodeProgram {
     const PARAMS: usize = 3;
+    const DIRECTION_NAME: &'static str = "encode";
 
     fn entry(&self) -> &AtomicPtr<()> {
         &self.entry
@@ -179,6 +186,7 @@ pub struct Compiler {
     field_bound: usize,
     refuse: Option<fn(&FieldDef) -> bool>,
     instrument: bool,
+    perf_map: Option<PerfMap>,
 }
 
 /// What one program was compiled to.
@@ -227,7 +235,15 @@ impl Compiler {
     pub fn for_cpu(cpu: Cpu, arena: MachineCodeArena, verify: bool) -> Result<Compiler, JitError> {
         let isa = crate::host::native_isa(cpu, verify)?;
         let stubs = Stubs::compile(&arena, &isa)?;
-        Ok(Compiler { isa, arena, stubs, field_bound: DEFAULT_FIELD_BOUND, refuse: None, instrument: false })
+        Ok(Compiler {
+            isa,
+            arena,
+            stubs,
+            field_bound: DEFAULT_FIELD_BOUND,
+            refuse: None,
+            instrument: false,
+            perf_map: None,
+        })
     }
 
     /// Interprets messages with more than `fields` fields.
@@ -251,6 +267,13 @@ impl Compiler {
     #[must_use]
     pub fn with_refused_fields(mut self, refuse: fn(&FieldDef) -> bool) -> Compiler {
         self.refuse = Some(refuse);
+        self
+    }
+
+    /// Tells profilers the names of what is compiled from now on.
+    #[must_use]
+    pub fn with_perf_map(mut self, map: PerfMap) -> Compiler {
+        self.perf_map = Some(map);
         self
     }
 
@@ -278,12 +301,6 @@ impl Compiler {
             if program.fields() > self.field_bound {
                 return Err(JitError::TooLarge { fields: program.fields(), bound: self.field_bound });
             }
-            if let Some(refuse) = self.refuse {
-                let (schema, message) = program.schema();
-                if let Some((_, field)) = schema.fields_of(message).into_iter().find(|(_, field)| refuse(field)) {
-                    return Err(JitError::Refused { field: field.name.clone() });
-                }
-            }
         }
         // A schema of thousands of messages must not be compiled for an arena that has no place for it.
         self.arena.check_room()?;
@@ -303,7 +320,10 @@ impl Compiler {
             true => programs.members().iter().map(|program| ExitCounts::new(program.fields())).collect(),
             false => Vec::new(),
         };
-        let build = std::panic::AssertUnwindSafe(|| define_unit(&mut unit, programs.members(), &exits));
+        let build = std::panic::AssertUnwindSafe(|| {
+            self.check_refused(programs.members())?;
+            define_unit(&mut unit, programs.members(), &exits)
+        });
         let (functions, mut stats) = std::panic::catch_unwind(build).unwrap_or_else(|payload| {
             let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let detail = text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -318,8 +338,23 @@ impl Compiler {
             if let Some(address) = compiled.code.address(id) {
                 program.entry().store(address.cast_mut().cast(), Ordering::Release);
             }
+            if let (Some(map), Some(code)) = (&self.perf_map, compiled.code.code(id)) {
+                map.add(code, &format!("protojit::{}::{}", P::DIRECTION_NAME, program.message_name()));
+            }
         }
         Ok(compiled)
+    }
+
+    /// Fails as a construct would that the compiler does not know.
+    fn check_refused<P: Program>(&self, programs: &[P]) -> Result<(), JitError> {
+        let Some(refuse) = self.refuse else { return Ok(()) };
+        for program in programs {
+            let (schema, message) = program.schema();
+            if let Some((_, field)) = schema.fields_of(message).into_iter().find(|(_, field)| refuse(field)) {
+                return Err(JitError::Refused { field: field.name.clone() });
+            }
+        }
+        Ok(())
     }
 }
 
