@@ -55,6 +55,10 @@ fi
 
 step 'tests without the compiler'
 cargo test -p protojit --no-default-features
+if cargo tree -p protojit --no-default-features -e normal,build --prefix none | grep -i cranelift; then
+    echo 'Cranelift is in the tree of protojit without its default features'
+    exit 1
+fi
 
 step conformance
 conformance/run.sh interp
@@ -62,3 +66,10 @@ conformance/run.sh jit
 
 step 'trace stability, with the messages of the conformance suite'
 PROTOJIT_CONFORMANCE=required cargo test -p protojit --test trace_stability
+
+step 'arm64, under emulation'
+if [ "$(uname -m)" = x86_64 ] && command -v apt-get > /dev/null && arm64/run.sh install; then
+    arm64/run.sh quick
+else
+    echo 'NOT RUN: the emulator and a compiler for arm64 could not be installed'
+fi

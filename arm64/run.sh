@@ -4,6 +4,7 @@
 #
 #   arm64/run.sh               all tests of the library and both engines, and the conformance suite
 #   arm64/run.sh quick         those that hold the engines against each other, and those that prove that compiled code runs
+#   arm64/run.sh install       nothing but what the others need first
 #   arm64/run.sh conformance   the official conformance suite on both engines
 #
 # QEMU_CPU=cortex-a57 and the like choose the emulated processor. What emulation does not show: a missing cache flush.
@@ -37,6 +38,7 @@ conformance() {
 }
 
 case ${1:-all} in
+  install) ;;
   quick) cargo test -p protojit --test differential --test trace_stability ;;
   conformance) conformance ;;
   *)

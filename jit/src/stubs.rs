@@ -347,3 +347,19 @@ fn interpreter_shim(
 
 /// The offset of a program's entry slot, which compiled callers load.
 pub const ENTRY_OFFSET: i32 = std::mem::offset_of!(DecodeProgram, entry) as i32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a Runtime pays for having stubs of its own, which lie within reach of its code.
+    #[test]
+    fn the_stubs_are_small() {
+        let arena = MachineCodeArena::reserve(1 << 20).unwrap();
+        let isa = crate::host::native_isa(crate::host::Cpu::Host, false).unwrap();
+        let started = std::time::Instant::now();
+        let stubs = Stubs::compile(&arena, &isa).unwrap();
+        println!("{} bytes of stubs in {:?}", stubs.code_bytes(), started.elapsed());
+        assert!(stubs.code_bytes() < 16 << 10);
+    }
+}
