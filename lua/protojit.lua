@@ -201,7 +201,11 @@ local function add_coders(made, arena)
   function made.decode(_, bytes)
     local root = C.pj_decode_in(handle, arena_handle, bytes, #bytes, BORROW_RESET, errors)
     if root == nil then return nil, take_error() end
-    return read(address(root))
+    -- Strings of the message lie in the input: it must not be collected while they are read.
+    memory.subject = bytes
+    local t = read(address(root))
+    memory.subject = nil
+    return t
   end
 
   function made.from_json(_, text)

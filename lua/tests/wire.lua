@@ -157,4 +157,32 @@ return function(T)
     end
     assert(good > 500 and bad > 500, good .. " " .. bad)
   end)
+
+  test("messages and inputs that nobody else keeps, while memory is collected", function()
+    local Person = assert(hello:message "hello.Person")
+    -- Inputs beyond 512 bytes are not copied.
+    local function fresh(i)
+      local emails = {}
+      for n = 1, 60 do emails[n] = ("%d.%d@example.org"):format(i, n) end
+      return { name = "n" .. i, emails = emails }
+    end
+    collectgarbage "collect"
+    local pause, multiplier = collectgarbage("setpause", 10), collectgarbage("setstepmul", 1000)
+    local ok, why = pcall(function()
+      for i = 1, 3000 do
+        local t = assert(Person:decode(assert(Person:encode(fresh(i)))))
+        if t.name ~= "n" .. i or #t.emails ~= 60 then error("name " .. i) end
+        for n = 1, 60 do
+          if t.emails[n] ~= ("%d.%d@example.org"):format(i, n) then error(("email %d of %d"):format(n, i)) end
+        end
+        local v = assert(Person:view(assert(Person:encode(fresh(-i)))))
+        local text = Person:to_json(fresh(i))
+        if v.emails[60] ~= ("%d.60@example.org"):format(-i) or v.name ~= "n-" .. i then error("view " .. i) end
+        if not text:find(("%d.60@example.org"):format(i), 1, true) then error("JSON " .. i) end
+      end
+    end)
+    collectgarbage("setpause", pause)
+    collectgarbage("setstepmul", multiplier)
+    assert(ok, why)
+  end)
 end
