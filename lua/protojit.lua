@@ -237,11 +237,11 @@ local function add_coders(made, arena)
   local function writes(call)
     return function(_, message)
       local root, flags
+      -- It must not be collected before it is encoded: its strings are not copied.
+      memory.subject = message
       if getmetatable(message) == metatable then
         root, flags = view.address(message), 0
       else
-        -- Memory points to its strings: it must not be collected before it is encoded.
-        memory.subject = message
         root, flags = writer.write(write, memory, message)
         if root == nil then return nil, flags end
         flags = CHECK

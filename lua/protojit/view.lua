@@ -2,7 +2,8 @@
 -- source when the field is first read. Nothing is called, nothing is copied but strings.
 --
 -- A view of a message is { address, root }, that of the whole message { address, itself, arena, generation, input }: each access compares the
--- generation with the arena's, which a reset changes.
+-- generation with the arena's, which a reset changes. The root keeps the arena and the input alive. So whoever makes more than one thing from a
+-- message's memory has the view or the root still in use behind that: Lua may collect what is used no more, and what it alone refers to.
 
 local ffi = require "ffi"
 local L = require "protojit.layout"
@@ -52,7 +53,8 @@ local function list_metatable(element, values)
     totable = function(list)
       local root = rawget(list, "root")
       if root[3].generation ~= root[4] then stale() end
-      return values(list.data, list.n)
+      local all = values(list.data, list.n, root)
+      return all
     end,
   }
 end
@@ -85,8 +87,8 @@ local function getter(layout, field, type)
       "local E, V, setmetatable = X.E, X.V, X.setmetatable return function(a, i, root)", "return " .. element .. " end",
     }, names)
     local all = S.compile(layout.name, {
-      "local D, E = X.D, X.E return function(a, n)",
-      ("local v = new(n, 0) for i = 0, n - 1 do v[i + 1] = %s end return v end"):format(reader.value(field, cell, options)),
+      "local D, E = X.D, X.E return function(a, n, root)",
+      ("local v = new(n, 0) for i = 0, n - 1 do v[i + 1] = %s end return v, root end"):format(reader.value(field, cell, options)),
     }, names)
     names.list = list_metatable(get, all)
     to_part(field, "return setmetatable({ root = root, n = 0 }, X.list)", lines)
@@ -99,7 +101,7 @@ local function getter(layout, field, type)
   add("if %s then", S.is_set(field))
   if field.cell == L.MAP then
     reader.plural(field, options, body)
-    add("return v end %s end", unset)
+    add("return v, root end %s end", unset)
   elseif field.cell == L.MESSAGE then
     add("return setmetatable({ tonumber(pi8[%d]), root }, V[%d]) end %s end", field.offset / 8, field.child, unset)
   else
@@ -142,8 +144,9 @@ function M.metatables(type)
           local root = view[2]
           if root[3].generation ~= root[4] then stale() end
           local read = get[name]
-          if read then return read(view[1], root) end
-          no_field(layout, name)
+          if not read then no_field(layout, name) end
+          local value = read(view[1], root)
+          return value
         end,
         __newindex = function() error("protojit: views cannot be written to; clear clears a field", 2) end,
       }
@@ -219,12 +222,14 @@ end
 function M.unknown(view)
   known(view)
   local cold = S.word(M.address(view), 0)
-  return cold ~= 0 and reader.unknown(cold) or ""
+  local found = cold ~= 0 and reader.unknown(cold) or ""
+  if view then return found end
 end
 
 function M.totable(view)
   local of = known(view)
-  return of.type.readers[of.index](M.address(view))
+  local t = of.type.readers[of.index](M.address(view))
+  if view then return t end
 end
 
 return M

@@ -164,12 +164,14 @@ return function(T)
     local function fresh(i)
       local emails = {}
       for n = 1, 60 do emails[n] = ("%d.%d@example.org"):format(i, n) end
-      return { name = "n" .. i, emails = emails }
+      local ages = {}
+      for n = 1, 20 do ages[i .. "." .. n] = n end
+      return { name = "n" .. i, emails = emails, ages_by_nickname = ages, [protojit.UNKNOWN] = "\xfa\x3f\x05" .. ("%05d"):format(i % 99999) }
     end
     collectgarbage "collect"
     local pause, multiplier = collectgarbage("setpause", 10), collectgarbage("setstepmul", 1000)
     local ok, why = pcall(function()
-      for i = 1, 3000 do
+      for i = 1, 1500 do
         local t = assert(Person:decode(assert(Person:encode(fresh(i)))))
         if t.name ~= "n" .. i or #t.emails ~= 60 then error("name " .. i) end
         for n = 1, 60 do
@@ -177,6 +179,11 @@ return function(T)
         end
         local v = assert(Person:view(assert(Person:encode(fresh(-i)))))
         local text = Person:to_json(fresh(i))
+        local function view() return assert(Person:view(assert(Person:encode(fresh(i))), assert(protojit.arena()))) end
+        if view().ages_by_nickname[i .. ".20"] ~= 20 or view().emails:totable()[60] ~= ("%d.60@example.org"):format(i) then error("map " .. i) end
+        if protojit.totable(view()).emails[60] ~= ("%d.60@example.org"):format(i) then error("totable " .. i) end
+        if not assert(Person:encode(view())):find(("%d.60@example.org"):format(i), 1, true) then error("encode " .. i) end
+        if protojit.unknown(view()) ~= "\xfa\x3f\x05" .. ("%05d"):format(i) then error("unknown " .. i) end
         if v.emails[60] ~= ("%d.60@example.org"):format(-i) or v.name ~= "n-" .. i then error("view " .. i) end
         if not text:find(("%d.60@example.org"):format(i), 1, true) then error("JSON " .. i) end
       end
