@@ -6,10 +6,12 @@
 //!   an accident; [`inputs`]: both, one after the other.
 //! * [`constructs`]: one message per construct.
 //! * [`guard`]: memory that ends directly before an unmapped page, for inputs and arena chunks.
+//! * [`bodies`]: what is done with bytes from a fuzzer.
 //! * [`dump`]: a message as text, everything in it included.
 //! * [`pair`]: the two engines over one schema, held against each other; [`soak`]: for hours; and [`oracle`]: against prost-reflect.
 
 pub mod again;
+pub mod bodies;
 pub mod constructs;
 pub mod dump;
 pub mod feature_gen;
