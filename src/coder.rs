@@ -123,6 +123,9 @@ pub(crate) struct Coder<P: Side> {
     pub(crate) program: UnitRef<P>,
     #[cfg(feature = "jit")]
     code: OnceLock<Result<P::Thunk, Fallback>>,
+    /// In shadow mode the way is here, and `code` says that there is none: so that nothing is to be asked where it is off.
+    #[cfg(feature = "jit")]
+    shadowed: OnceLock<P::Thunk>,
     /// Another thread was asked to compile it.
     #[cfg(feature = "jit")]
     requested: AtomicBool,
@@ -142,12 +145,14 @@ impl<P: Side> Coder<P> {
             #[cfg(feature = "jit")]
             code: OnceLock::new(),
             #[cfg(feature = "jit")]
+            shadowed: OnceLock::new(),
+            #[cfg(feature = "jit")]
             requested: AtomicBool::new(false),
         }
     }
 
     /// The way into compiled code, or why there is none. Where nothing was compiled yet `request` is called, in
-    /// background mode and once, else compiled now.
+    /// background mode and once, else compiled now. In shadow mode there is none, but see [`Coder::shadowed`].
     ///
     /// # Safety
     /// As [`Coder::code`].
@@ -176,7 +181,7 @@ impl<P: Side> Coder<P> {
         let runtime = &schema.runtime.inner;
         if runtime.options.mode != CompileMode::Background || runtime.options.engine == Engine::Interp {
             // SAFETY: as promised to this function.
-            return unsafe { self.code(schema) };
+            return unsafe { self.hot_code(schema) };
         }
         if !self.requested.swap(true, Ordering::Relaxed)
             && let Err(error) = request()
@@ -196,7 +201,29 @@ impl<P: Side> Coder<P> {
     #[inline]
     pub(crate) unsafe fn code(&self, schema: &SchemaInner) -> Result<P::Thunk, &Fallback> {
         // SAFETY: as promised to this function.
-        self.code.get_or_init(|| unsafe { self.compile(schema) }).as_ref().copied()
+        unsafe { self.hot_code(schema) }.or_else(|fallback| self.shadowed().ok_or(fallback))
+    }
+
+    #[cfg(feature = "jit")]
+    #[inline]
+    unsafe fn hot_code(&self, schema: &SchemaInner) -> Result<P::Thunk, &Fallback> {
+        let first = || {
+            // SAFETY: as promised to this function.
+            let thunk = unsafe { self.compile(schema) }?;
+            if schema.runtime.inner.options.shadow == 0 {
+                return Ok(thunk);
+            }
+            self.shadowed.get_or_init(|| thunk);
+            Err(Fallback { reason: "shadow-mode", detail: "some calls go through both engines".to_owned() })
+        };
+        self.code.get_or_init(first).as_ref().copied()
+    }
+
+    /// The way into compiled code of a type in shadow mode.
+    #[cfg(feature = "jit")]
+    #[inline]
+    pub(crate) fn shadowed(&self) -> Option<P::Thunk> {
+        self.shadowed.get().copied()
     }
 
     #[cfg(feature = "jit")]

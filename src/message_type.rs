@@ -37,8 +37,10 @@ pub(crate) struct TypeInner {
     pub(crate) encode_options: EncodeOptions,
     /// Made and compiled on first use.
     encode: OnceLock<Coder<EncodeProgram>>,
-    decode_counts: [AtomicU64; Arena::COUNTERS],
-    encode_counts: EncodeCounts,
+    pub(crate) decode_counts: [AtomicU64; Arena::COUNTERS],
+    pub(crate) encode_counts: EncodeCounts,
+    /// How many calls went through both engines: decodes, encodes.
+    pub(crate) shadowed: [AtomicU64; 2],
     schema: Schema,
 }
 
@@ -46,6 +48,13 @@ impl Owner for TypeInner {
     fn add_counts(&self, counts: &Counts) {
         for (sum, count) in self.decode_counts.iter().zip(counts) {
             sum.fetch_add(*count, Ordering::Relaxed);
+        }
+    }
+
+    #[cfg(feature = "jit")]
+    fn disagreement(&self, input: &[u8]) {
+        if let Some(inner) = self.this.upgrade() {
+            MessageType { inner }.refused_decode(input);
         }
     }
 }
@@ -61,6 +70,7 @@ impl TypeInner {
             encode: OnceLock::new(),
             decode_counts: Default::default(),
             encode_counts: EncodeCounts::default(),
+            shadowed: Default::default(),
             schema,
         })
     }
@@ -139,6 +149,7 @@ impl TypeInner {
         row.interpreted_calls += interpreted;
         row.finished_bytes += finished;
         row.disagreements += disagreements;
+        row.shadowed_calls += self.shadowed[0].load(Ordering::Relaxed);
         if let Some(encode) = self.encode.get() {
             let at = encode.trace(schema, rows, seen);
             let row = &mut rows[at];
@@ -146,6 +157,7 @@ impl TypeInner {
             row.compiled_calls += self.encode_counts.sum(Event::Compiled);
             row.interpreted_calls += self.encode_counts.sum(Event::Interpreted);
             row.disagreements += self.encode_counts.sum(Event::Disagreement);
+            row.shadowed_calls += self.shadowed[1].load(Ordering::Relaxed);
         }
     }
 }
@@ -213,7 +225,10 @@ impl MessageType {
     /// Why it does not.
     pub fn is_compiled(&self) -> Result<(), Fallback> {
         #[cfg(feature = "jit")]
-        return self.inner.decode_code().map(drop).map_err(Clone::clone);
+        return match self.inner.decode_code() {
+            Err(fallback) if self.inner.decode.shadowed().is_none() => Err(fallback.clone()),
+            _ => Ok(()),
+        };
         #[cfg(not(feature = "jit"))]
         Err(self.inner.schema.runtime().inner.no_compiler().clone())
     }
@@ -299,22 +314,67 @@ impl MessageType {
         let limits = &self.inner.schema.runtime().inner.options.limits;
         #[cfg(feature = "jit")]
         if let Ok(thunk) = self.inner.decode_code() {
-            let entry = program.entry.load(Ordering::Acquire);
-            let frame = |_: &DecodeProgram, p, limit, message, ctx: &mut decode::DecodeCtx| {
-                let depth = u64::from(ctx.depth);
-                ctx.thunk = thunk as *const ();
-                // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a
-                // valid frame.
-                unsafe { protojit_jit::stubs::enter_decode(thunk, p, limit, message, depth, ctx, entry.cast()) }
-            };
-            // SAFETY: as promised to this function; compiled code keeps what the interpreter promises.
-            return unsafe { decode::decode_with(frame, program, message, input, arena, limits, mode) };
+            // SAFETY: as promised to this function.
+            return unsafe { self.run_compiled::<false>(thunk, message, input, arena, mode) };
+        }
+        #[cfg(feature = "jit")]
+        if let Some(thunk) = self.inner.decode.shadowed() {
+            // SAFETY: as promised to this function.
+            return unsafe { self.run_shadowed(thunk, message, input, arena, mode) };
         }
         match message {
             None => decode::decode(program, input, arena, limits, mode),
             // SAFETY: as promised to this function.
             Some(message) => unsafe { decode::merge(program, message, input, arena, limits, mode) }.map(|()| message),
         }
+    }
+
+    /// # Safety
+    /// As [`MessageType::run`]; the thunk is the one of this type's decode.
+    #[cfg(feature = "jit")]
+    #[cold]
+    unsafe fn run_shadowed(
+        &self,
+        thunk: protojit_jit::stubs::EntryThunk,
+        message: Option<NonNull<u8>>,
+        input: &[u8],
+        arena: &Arena,
+        mode: Input,
+    ) -> Result<NonNull<u8>, DecodeError> {
+        // SAFETY: as promised to this function.
+        let root = unsafe { self.run_compiled::<true>(thunk, message, input, arena, mode) }?;
+        if message.is_none() {
+            self.shadow_decode(input, root);
+        }
+        Ok(root)
+    }
+
+    /// One for each value of `SHADOW`, so that the driver is inlined where there is no shadow.
+    ///
+    /// # Safety
+    /// As [`MessageType::run_shadowed`].
+    #[cfg(feature = "jit")]
+    #[inline(always)]
+    unsafe fn run_compiled<const SHADOW: bool>(
+        &self,
+        thunk: protojit_jit::stubs::EntryThunk,
+        message: Option<NonNull<u8>>,
+        input: &[u8],
+        arena: &Arena,
+        mode: Input,
+    ) -> Result<NonNull<u8>, DecodeError> {
+        let program: &DecodeProgram = &self.inner.decode.program;
+        let limits = &self.inner.schema.runtime().inner.options.limits;
+        let entry = program.entry.load(Ordering::Acquire);
+        let frame = |_: &DecodeProgram, p, limit, message, ctx: &mut decode::DecodeCtx| {
+            let depth = u64::from(ctx.depth);
+            ctx.thunk = thunk as *const ();
+            // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a
+            // valid frame.
+            unsafe { protojit_jit::stubs::enter_decode(thunk, p, limit, message, depth, ctx, entry.cast()) }
+        };
+        // SAFETY: as promised to this function; compiled code keeps what the interpreter promises.
+        unsafe { decode::decode_with(frame, program, message, input, arena, limits, mode) }
     }
 
     #[inline]
@@ -471,24 +531,65 @@ impl MessageType {
         let message = message.as_ptr();
         #[cfg(feature = "jit")]
         if let Ok(thunk) = inner.encode_code(coder) {
-            inner.encode_counts.count(Event::Compiled);
-            let entry = program.entry.load(Ordering::Acquire);
-            let frame = |_: &EncodeProgram, message, at, ctx: &mut encode::EncodeCtx| {
-                let depth = u64::from(ctx.depth);
-                // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a live
-                // message and the context's position.
-                unsafe { protojit_jit::stubs::enter_encode(thunk, at, message, depth, ctx, entry.cast()) }
-            };
-            // SAFETY: a live message of the program's layout, by the check above; compiled code keeps what the
-            // interpreter promises.
-            return unsafe {
-                encode::encode_with(frame, program, message, target, framing, limits, || {
-                    inner.encode_counts.count(Event::Disagreement);
-                })
-            };
+            // SAFETY: a live message of the program's layout, by the check above.
+            return unsafe { self.encode_compiled::<false>(thunk, program, message, target, framing) };
+        }
+        #[cfg(feature = "jit")]
+        if let Some(thunk) = coder.shadowed() {
+            // SAFETY: as above.
+            return unsafe { self.encode_shadowed(thunk, program, message, target, framing) };
         }
         inner.encode_counts.count(Event::Interpreted);
         // SAFETY: a live message of the program's layout, by the check above.
         unsafe { encode::encode_framed(program, message, target, framing, limits) }
+    }
+    /// # Safety
+    /// `message` is a live message of this type's layout; the thunk is the one of this type's encode.
+    #[cfg(feature = "jit")]
+    #[cold]
+    unsafe fn encode_shadowed<'b>(
+        &self,
+        thunk: protojit_jit::stubs::EncodeThunk,
+        program: &EncodeProgram,
+        message: *const u8,
+        target: Target<'b>,
+        framing: Framing,
+    ) -> Result<&'b mut [u8], EncodeError> {
+        // SAFETY: as promised to this function.
+        unsafe {
+            let encoded = self.encode_compiled::<true>(thunk, program, message, target, framing)?;
+            self.shadow_encode(program, message, framing, encoded);
+            Ok(encoded)
+        }
+    }
+
+    /// # Safety
+    /// As [`MessageType::encode_shadowed`].
+    #[cfg(feature = "jit")]
+    #[inline(always)]
+    unsafe fn encode_compiled<'b, const SHADOW: bool>(
+        &self,
+        thunk: protojit_jit::stubs::EncodeThunk,
+        program: &EncodeProgram,
+        message: *const u8,
+        target: Target<'b>,
+        framing: Framing,
+    ) -> Result<&'b mut [u8], EncodeError> {
+        let inner = &*self.inner;
+        let limits = &inner.schema.runtime().inner.options.limits;
+        inner.encode_counts.count(Event::Compiled);
+        let entry = program.entry.load(Ordering::Acquire);
+        let frame = |_: &EncodeProgram, message, at, ctx: &mut encode::EncodeCtx| {
+            let depth = u64::from(ctx.depth);
+            // SAFETY: `entry` is this program's compiled code, kept alive by the schema; the driver hands over a live
+            // message and the context's position.
+            unsafe { protojit_jit::stubs::enter_encode(thunk, at, message, depth, ctx, entry.cast()) }
+        };
+        // SAFETY: as promised to this function; compiled code keeps what the interpreter promises.
+        unsafe {
+            encode::encode_with(frame, program, message, target, framing, limits, move || {
+                self.refused_encode(program, message, framing);
+            })
+        }
     }
 }

@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
 use protojit_core::limits::Limits;
+use protojit_core::program::Sabotage;
 use protojit_core::program::SharedPrograms;
 use protojit_core::schema::model::FieldDef;
 use protojit_core::schema::{Schema as Descriptors, SchemaLimits};
 
 use crate::engine::{CompileMode, Cpu, Engine, Fallback};
 use crate::schema::{RegisterError, Schema, SchemaInner};
+use crate::shadow::{Disagreement, Hook};
 use crate::trace::Trace;
 
 /// The default size of the machine-code arena: room for some 2,000 separately compiled message types.
@@ -71,6 +73,9 @@ pub struct RuntimeBuilder {
     pub(crate) perf_map: bool,
     #[cfg(feature = "jit")]
     pub(crate) faults: protojit_jit::mcode::FaultPlan,
+    pub(crate) sabotage: Option<fn(&FieldDef) -> Sabotage>,
+    pub(crate) shadow: u32,
+    pub(crate) on_disagreement: Option<Hook>,
 }
 
 impl Default for RuntimeBuilder {
@@ -89,6 +94,9 @@ impl Default for RuntimeBuilder {
             perf_map: false,
             #[cfg(feature = "jit")]
             faults: Default::default(),
+            sabotage: None,
+            shadow: 0,
+            on_disagreement: None,
         }
     }
 }
@@ -158,6 +166,39 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Shadow mode: one record in so many that compiled code serves, on the average, goes through the interpreter as well,
+    /// and what they make of it is compared. 0, the default, switches it off; the trace counts what was compared
+    /// ([`ProgramTrace::shadowed_calls`](crate::ProgramTrace::shadowed_calls)).
+    #[must_use]
+    pub fn shadow(mut self, one_in: u32) -> Self {
+        self.shadow = one_in;
+        self
+    }
+
+    /// Is called with each record that the engines disagree about, whether shadow mode found it or an error of compiled code that the
+    /// interpreter does not confirm. It runs on the thread that decodes or encodes, before the result is returned.
+    ///
+    /// ```
+    /// use protojit::Runtime;
+    /// let runtime = Runtime::builder()
+    ///     .shadow(1000)
+    ///     .on_disagreement(|found| eprintln!("{found}; please report it: {:?}", found.input))
+    ///     .build();
+    /// ```
+    #[must_use]
+    pub fn on_disagreement(mut self, hook: impl Fn(&Disagreement) + Send + Sync + 'static) -> Self {
+        self.on_disagreement = Some(Hook(Arc::new(hook)));
+        self
+    }
+
+    /// Compiles such fields wrongly: for tests of what finds that.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn sabotage_fields(mut self, sabotage: fn(&FieldDef) -> Sabotage) -> Self {
+        self.sabotage = Some(sabotage);
+        self
+    }
+
     /// Interprets messages that have such a field, as if the compiler did not know the construct: for tests of gates.
     #[doc(hidden)]
     #[must_use]
@@ -224,10 +265,16 @@ impl Runtime {
     }
 
     /// A runtime that obeys the environment, so that operators can switch compilation off without a new build: `PROTOJIT_ENGINE`
-    /// (`auto`, `jit`, `interp`), `PROTOJIT_CPU` (`host`, `baseline`), `PROTOJIT_INSTRUMENT` and `PROTOJIT_PERF_MAP` (`1`, `0`). An
-    /// unknown value counts as the default, with a warning.
+    /// (`auto`, `jit`, `interp`), `PROTOJIT_CPU` (`host`, `baseline`), `PROTOJIT_INSTRUMENT` and `PROTOJIT_PERF_MAP` (`1`, `0`),
+    /// `PROTOJIT_SHADOW` (N for one record in N). An unknown value counts as the default, with a warning.
     pub fn from_env() -> Runtime {
         let mut builder = Runtime::builder();
+        if let Some(value) = std::env::var_os("PROTOJIT_SHADOW") {
+            match value.to_str().and_then(|value| value.parse().ok()) {
+                Some(one_in) => builder.shadow = one_in,
+                None => tracing::warn!(?value, "PROTOJIT_SHADOW is ignored: expected a number, N for one record in N"),
+            }
+        }
         let switches = [("PROTOJIT_INSTRUMENT", &mut builder.instrument), ("PROTOJIT_PERF_MAP", &mut builder.perf_map)];
         for (name, switch) in switches {
             match std::env::var_os(name).as_deref().map(|value| value.to_str()) {
@@ -380,6 +427,10 @@ impl RuntimeInner {
             };
             let compiler = match options.refuse {
                 Some(refuse) => compiler.with_refused_fields(refuse),
+                None => compiler,
+            };
+            let compiler = match options.sabotage {
+                Some(sabotage) => compiler.with_sabotaged_fields(sabotage),
                 None => compiler,
             };
             Ok(if options.instrument { compiler.instrumented() } else { compiler })

@@ -112,6 +112,8 @@ pub struct ProgramTrace {
     pub interpreted_calls: u64,
     /// Bytes that the interpreter finished for compiled code.
     pub finished_bytes: u64,
+    /// Root calls of compiled code that shadow mode compared with the interpreter.
+    pub shadowed_calls: u64,
     /// Inputs that the engines disagreed about.
     pub disagreements: u64,
     /// Where compiled code left its fast path, the most frequent first; counted only where the runtime is
@@ -155,6 +157,7 @@ impl ProgramTrace {
             compiled_calls: 0,
             interpreted_calls: 0,
             finished_bytes: 0,
+            shadowed_calls: 0,
             disagreements: 0,
             slow_exits: Vec::new(),
         }

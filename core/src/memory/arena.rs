@@ -75,6 +75,11 @@ pub type Counts = [u64; Arena::COUNTERS];
 pub trait Owner: Send + Sync {
     /// Adds counts. Called when the arena is reset (now and then), released or dropped.
     fn add_counts(&self, counts: &Counts);
+
+    /// Is told of an input that an engine refused on the owner's behalf, and the interpreter did not.
+    fn disagreement(&self, input: &[u8]) {
+        let _ = input;
+    }
 }
 
 struct Pin {
@@ -408,6 +413,19 @@ impl Arena {
             }
         }
         self.last_pin.set(address);
+    }
+
+    /// Tells the owner pinned last of a [disagreement](Owner::disagreement).
+    #[cold]
+    pub fn tell_disagreement(&self, input: &[u8]) {
+        let last = self.last_pin.get();
+        let pins = self.pins.borrow();
+        let owner = pins.iter().find(|pin| ptr::eq(pin.address(), last)).map(|pin| pin.owner.clone());
+        // What the owner does about it may use this arena.
+        drop(pins);
+        if let Some(owner) = owner {
+            owner.disagreement(input);
+        }
     }
 
     /// The event counter `which`, below [`Arena::COUNTERS`]; it counts for the owner pinned last. The first two make a reset

@@ -42,3 +42,15 @@ pub type DecodeRef = UnitRef<DecodeProgram>;
 
 /// An encode program, and what keeps it alive.
 pub type EncodeRef = UnitRef<EncodeProgram>;
+
+/// What tests can have a compiler do to a field, to see that it is found out.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sabotage {
+    /// Nothing.
+    None,
+    /// Its value gets lost.
+    Lose,
+    /// The whole message fails.
+    Fail,
+}

@@ -256,6 +256,9 @@ fn compiled_failure(
         return error(program, DecodeErrorKind::MemoryLimit, offset(at, ctx), Vec::new());
     }
     count(arena, DISAGREEMENTS, 1);
+    let len = offset(ctx.end, ctx);
+    // SAFETY: the input lies there, borrowed or as a copy in the arena, until the decode returns.
+    arena.tell_disagreement(unsafe { std::slice::from_raw_parts(ctx.begin, len) });
     error(program, DecodeErrorKind::EngineDisagreement, 0, Vec::new())
 }
 

@@ -9,6 +9,7 @@ use cranelift_codegen::ir::{
 use cranelift_codegen::isa::{CallConv, TargetFrontendConfig};
 use cranelift_frontend::FunctionBuilder;
 use hashbrown::HashMap;
+use protojit_core::program::Sabotage;
 
 use super::exits::{Exit, ExitCounts};
 use crate::stubs::Saving;
@@ -31,6 +32,8 @@ pub(super) struct Plan<'n> {
     pub call: CallConv,
     pub config: TargetFrontendConfig,
     pub exits: Option<&'n ExitCounts>,
+    /// What to do to each field, in tests.
+    pub sabotage: &'n [Sabotage],
 }
 
 /// A value that is needed at calls only, or seldom: in a register, or put aside.
@@ -87,6 +90,7 @@ pub(super) struct Code<'f, 'n, S> {
     helper_calls: usize,
     /// Where slow exits are counted, in an instrumented compile.
     exits: Option<&'n ExitCounts>,
+    sabotage: &'n [Sabotage],
     part: Part,
     parts: Vec<(u32, Part)>,
     pub s: S,
@@ -94,10 +98,23 @@ pub(super) struct Code<'f, 'n, S> {
 
 impl<'f, 'n, S> Code<'f, 'n, S> {
     pub fn new(b: FunctionBuilder<'f>, plan: Plan<'n>, answer: i32, s: S) -> Self {
-        let Plan { names, call, exits, .. } = plan;
+        let Plan { names, call, exits, sabotage, .. } = plan;
         let (funcs, signatures) = (HashMap::new(), HashMap::new());
         let parts = vec![(0, Part::Frame)];
-        Code { b, names, call, answer, funcs, signatures, helper_calls: 0, exits, part: Part::Frame, parts, s }
+        Code {
+            b,
+            names,
+            call,
+            answer,
+            funcs,
+            signatures,
+            helper_calls: 0,
+            exits,
+            sabotage,
+            part: Part::Frame,
+            parts,
+            s,
+        }
     }
 
     /// Ends the function.
@@ -118,6 +135,11 @@ impl<'f, 'n, S> Code<'f, 'n, S> {
     /// Blocks from this one on belong to this part: for those that were made before it began.
     pub fn belongs(&mut self, first: Block, part: Part) {
         self.parts.push((first.as_u32(), part));
+    }
+
+    /// What a test wants done to the field at this position.
+    pub fn sabotage(&self, at: usize) -> Sabotage {
+        self.sabotage.get(at).copied().unwrap_or(Sabotage::None)
     }
 
     /// Whether slow exits are counted.

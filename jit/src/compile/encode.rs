@@ -12,7 +12,7 @@ use cranelift_codegen::ir::{Block, Function, InstBuilder, Type, Value, types};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use protojit_core::memory::slots::{ListSlot, Storage, StrSlot};
 use protojit_core::program::{
-    COLD_OFFSET, Cardinality, EncodeOp, EncodeProgram, PAGES_OFFSET, SlotPresence, ValueKind,
+    COLD_OFFSET, Cardinality, EncodeOp, EncodeProgram, PAGES_OFFSET, Sabotage, SlotPresence, ValueKind,
 };
 use protojit_core::wire::WireType;
 use protojit_interp::encode::{EncodeCtx, ROOM};
@@ -126,6 +126,16 @@ impl Frame<'_, '_> {
         let mut room = 0;
         for (number, op) in program.ops.iter().enumerate().rev() {
             self.begin(Part::Field(number));
+            match self.sabotage(number) {
+                Sabotage::None => {}
+                Sabotage::Lose => continue,
+                Sabotage::Fail => {
+                    let unreachable = self.block(&[types::I64]);
+                    self.jump(self.s.fail, &[]);
+                    at = self.switch_to::<1>(unreachable)[0];
+                    continue;
+                }
+            }
             // What the bounded fields before this one need, so that a check here covers them.
             let run = |to: usize| run_before(program, to);
             match bound(op, program) {

@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types};
 use protojit_core::memory::list;
 use protojit_core::memory::slots::{ListSlot, StrSlot};
 use protojit_core::program::{
-    COLD_OFFSET, Cardinality, DecodeOp, DecodeProgram, EnumSet, NO_CASE, PAGES_OFFSET, ValueKind,
+    COLD_OFFSET, Cardinality, DecodeOp, DecodeProgram, EnumSet, NO_CASE, PAGES_OFFSET, Sabotage, ValueKind,
 };
 use protojit_core::wire::tag;
 use protojit_interp::decode::context::CLOSED_BY_GROUP;
@@ -58,6 +58,8 @@ impl Frame<'_, '_> {
                     // Items are groups of their own; the interpreter reads them.
                     let step = self.step_for(Exit::MessageSet);
                     self.jump(step, &[start]);
+                } else if self.sabotage(at) == Sabotage::Fail {
+                    self.jump(self.s.blocks.fail, &[]);
                 } else {
                     self.emit_handler(op, tag == unpacked, start);
                 }
@@ -88,7 +90,9 @@ impl Frame<'_, '_> {
             Cardinality::Singular => {
                 let cell = self.cell(op, start);
                 let behind = self.emit_value(op, cell, start);
-                self.set_present(op, cell.base);
+                if self.field().is_none_or(|at| self.sabotage(at) == Sabotage::None) {
+                    self.set_present(op, cell.base);
+                }
                 self.jump_resume(behind, op.next);
             }
         }

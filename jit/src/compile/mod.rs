@@ -44,7 +44,7 @@ use cranelift_codegen::ir::Function;
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_module::{FuncId, Linkage, Module};
-use protojit_core::program::{DecodeProgram, EncodeProgram, Unit};
+use protojit_core::program::{DecodeProgram, EncodeProgram, Sabotage, Unit};
 use protojit_core::schema::model::{FieldDef, MessageId, SchemaData};
 
 use self::code::{Built, Names, Plan, c_signature};
@@ -187,6 +187,7 @@ pub struct Compiler {
     refuse: Option<fn(&FieldDef) -> bool>,
     instrument: bool,
     perf_map: Option<PerfMap>,
+    sabotage: Option<fn(&FieldDef) -> Sabotage>,
 }
 
 /// What one program was compiled to.
@@ -243,6 +244,7 @@ impl Compiler {
             refuse: None,
             instrument: false,
             perf_map: None,
+            sabotage: None,
         })
     }
 
@@ -258,6 +260,14 @@ impl Compiler {
     #[must_use]
     pub fn instrumented(mut self) -> Compiler {
         self.instrument = true;
+        self
+    }
+
+    /// Compiles such fields wrongly: for tests of what finds that.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_sabotaged_fields(mut self, sabotage: fn(&FieldDef) -> Sabotage) -> Compiler {
+        self.sabotage = Some(sabotage);
         self
     }
 
@@ -322,7 +332,7 @@ impl Compiler {
         };
         let build = std::panic::AssertUnwindSafe(|| {
             self.check_refused(programs.members())?;
-            define_unit(&mut unit, programs.members(), &exits)
+            define_unit(&mut unit, programs.members(), &exits, self.sabotage)
         });
         let (functions, mut stats) = std::panic::catch_unwind(build).unwrap_or_else(|payload| {
             let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -358,11 +368,20 @@ impl Compiler {
     }
 }
 
+/// What is to be done to each operation.
+fn sabotaged<P: Program>(program: &P, sabotage: fn(&FieldDef) -> Sabotage) -> Vec<Sabotage> {
+    let (schema, message) = program.schema();
+    let fields = schema.fields_of(message);
+    let of = |at| fields.iter().find(|(_, field)| field.number == program.number(at));
+    (0..program.fields()).map(|at| of(at).map_or(Sabotage::None, |(_, field)| sabotage(field))).collect()
+}
+
 /// Defines one function per program.
 fn define_unit<P: Program>(
     unit: &mut UnitBuilder,
     programs: &[P],
     exits: &[ExitCounts],
+    sabotage: Option<fn(&FieldDef) -> Sabotage>,
 ) -> Result<(Vec<FuncId>, Vec<FunctionStats>), JitError> {
     let call = unit.isa().default_call_conv();
     let mut names = Names { programs: Default::default(), stubs: Vec::new() };
@@ -381,7 +400,8 @@ fn define_unit<P: Program>(
     for (at, (program, &id)) in programs.iter().zip(&ids).enumerate() {
         let started = Instant::now();
         let mut context = unit.make_context();
-        let plan = Plan { names: &names, call, config, exits: exits.get(at) };
+        let sabotage = sabotage.map_or(Vec::new(), |sabotage| sabotaged(program, sabotage));
+        let plan = Plan { names: &names, call, config, exits: exits.get(at), sabotage: &sabotage };
         let helper_calls =
             program.build(Site { function: &mut context.func, scratch: &mut scratch, plan }).0.helper_calls;
         let build = started.elapsed();

@@ -92,7 +92,13 @@ impl Annotated {
         let programs = unit.members().iter().map(|program| std::ptr::from_ref(program).addr()).zip(first..).collect();
         let names = Names { programs, stubs };
         let mut function = Function::new();
-        let plan = Plan { names: &names, call: isa.default_call_conv(), config: isa.frontend_config(), exits: None };
+        let plan = Plan {
+            names: &names,
+            call: isa.default_call_conv(),
+            config: isa.frontend_config(),
+            exits: None,
+            sabotage: &[],
+        };
         let scratch = &mut FunctionBuilderContext::new();
         let parts = program.build(Site { function: &mut function, scratch, plan }).0.parts;
         let (schema, message) = program.schema();
