@@ -46,26 +46,35 @@ local function fixed(s, i, n)
   ffi.copy(scratch.bytes, ffi.cast("const char *", s) + (i - 1), n)
 end
 
--- Whether a string is UTF-8: ASCII in a loop, else sequence by sequence.
+local function follows(x, low, high) return x and x >= (low or 128) and x <= (high or 191) end
+
+-- The length of the sequence of UTF-8 at `i`, which is not ASCII; nil where it is none.
+local function sequence(s, i)
+  local a, b, c, d = byte(s, i, i + 3)
+  if a >= 0xc2 and a <= 0xdf then return follows(b) and 2 end
+  if a >= 0xe0 and a <= 0xef then return follows(b, a == 0xe0 and 0xa0, a == 0xed and 0x9f) and follows(c) and 3 end
+  if a >= 0xf0 and a <= 0xf4 then return follows(b, a == 0xf0 and 0x90, a == 0xf4 and 0x8f) and follows(c) and follows(d) and 4 end
+end
+
+-- Whether a string is UTF-8: ASCII four bytes at a time, else sequence by sequence.
 local function is_utf8(s)
   local i, n = 1, #s
   while i <= n do
-    local a = byte(s, i)
-    if a < 128 then
-      i = i + 1
-    else
-      local b, c, d = byte(s, i + 1, i + 3)
-      local function follows(x, low, high) return x and x >= (low or 128) and x <= (high or 191) end
-      if a >= 0xc2 and a <= 0xdf and follows(b) then
-        i = i + 2
-      elseif a >= 0xe0 and a <= 0xef and follows(b, a == 0xe0 and 0xa0, a == 0xed and 0x9f) and follows(c) then
-        i = i + 3
-      elseif a >= 0xf0 and a <= 0xf4 and follows(b, a == 0xf0 and 0x90, a == 0xf4 and 0x8f) and follows(c) and follows(d) then
+    if i + 3 <= n then
+      local a, b, c, d = byte(s, i, i + 3)
+      if bor(a, b, c, d) < 128 then
         i = i + 4
-      else
-        return false
+        goto next
       end
     end
+    if byte(s, i) < 128 then
+      i = i + 1
+    else
+      local length = sequence(s, i)
+      if not length then return false end
+      i = i + length
+    end
+    ::next::
   end
   return true
 end
