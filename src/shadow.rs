@@ -76,7 +76,7 @@ pub(crate) fn is_due(one_in: u32) -> bool {
         x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32
     });
     // The product is evenly distributed over as many values as there are; the high half of it is the draw.
-    one_in != 0 && drawn.unwrap_or(1) * u64::from(one_in) >> 32 == 0
+    one_in != 0 && (drawn.unwrap_or(1) * u64::from(one_in)) >> 32 == 0
 }
 
 #[cfg(feature = "jit")]
