@@ -29,6 +29,8 @@ pub enum Command {
     Encode(EncodeArgs),
     /// Shows what is compiled, how large it is, which engine ran, and why not where it did not.
     JitTrace(TraceArgs),
+    /// Measures what payloads cost on each engine and with prost-reflect, and after how many messages compiling has paid.
+    Bench(BenchArgs),
     /// Shows how a message lies in memory.
     Layout(LayoutArgs),
 }
@@ -164,6 +166,31 @@ pub struct TraceArgs {
     /// Show the machine code of the messages named as assembly, each block under the field that it belongs to.
     #[arg(long)]
     pub asm: bool,
+}
+
+/// `protojit bench`.
+#[derive(Args, Debug)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    pub schema: SchemaArgs,
+    /// The message, such as hello.Person; may be left out where the schema has only one.
+    #[arg(short, long, value_name = "TYPE")]
+    pub message: Option<String>,
+    /// How the payloads are written.
+    #[arg(long, value_enum, default_value_t = WireText::Binary, value_name = "FORMAT")]
+    pub from: WireText,
+    /// The payloads are streams of messages, each behind its length as a varint.
+    #[arg(long)]
+    pub delimited: bool,
+    /// How often each message goes through each engine, both ways.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub iterations: u64,
+    /// How the result is written.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Table, value_name = "FORMAT")]
+    pub format: ReportFormat,
+    /// The payloads, - for stdin.
+    #[arg(required = true, value_name = "INPUT")]
+    pub input: Vec<PathBuf>,
 }
 
 /// `protojit layout`.

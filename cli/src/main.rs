@@ -4,6 +4,8 @@
 //! or not at all badly. Payloads come in through [`input`], [`digits`] and [`lines`].
 
 mod args;
+mod bench;
+mod clock;
 mod decode;
 mod digits;
 mod encode;
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
         Command::Decode(args) => decode::run(args, &runtime),
         Command::Encode(args) => encode::run(args, &runtime),
         Command::JitTrace(args) => trace::run(args, &runtime),
+        Command::Bench(args) => bench::run(args, &runtime),
         Command::Layout(args) => layout::run(args, &runtime),
     });
     match done {

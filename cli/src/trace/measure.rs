@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 use std::path::Path;
-use std::time::Instant;
 
 use protojit::stream::Frames;
 use protojit::{Arena, EncodeBuffer, Engine, MessageType};
 use serde::Serialize;
 
 use crate::args::{RuntimeArgs, TraceArgs};
+use crate::clock::Clock;
 use crate::failure::{Failure, Outcome};
 use crate::input::Input;
 
@@ -35,8 +35,8 @@ pub struct Times {
 }
 
 /// What one engine made of the messages.
-struct Ran {
-    times: Times,
+pub struct Ran {
+    pub times: Times,
     /// For each message the bytes it encodes to again, or the error.
     results: Vec<Result<Made, String>>,
 }
@@ -87,7 +87,8 @@ pub fn measure(path: &Path, args: &TraceArgs, runtime: &RuntimeArgs, types: &Typ
     })
 }
 
-fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, String> {
+/// The messages of a stream.
+pub fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, String> {
     let (mut frames, mut messages) = (Frames::new(bytes, usize::MAX), Vec::new());
     loop {
         match frames.next() {
@@ -103,7 +104,7 @@ fn split(bytes: &[u8]) -> Result<Vec<&[u8]>, String> {
 
 /// Decodes and encodes each message so many times. The first call is not timed unless it is the only one: it may
 /// compile, and it finds the caches cold.
-fn run(message_type: &MessageType, messages: &[&[u8]], iterations: u64, memory: usize) -> Ran {
+pub fn run(message_type: &MessageType, messages: &[&[u8]], iterations: u64, memory: usize) -> Ran {
     let mut arena = Arena::with_limit(memory);
     let mut buffer = EncodeBuffer::new();
     let (mut decode, mut encode) = (Clock::new(iterations), Clock::new(iterations));
@@ -127,58 +128,9 @@ fn run(message_type: &MessageType, messages: &[&[u8]], iterations: u64, memory: 
     Ran { times: Times { decode_nanos: decode.mean(), encode_nanos: encode.mean() }, results }
 }
 
-/// Times calls, so many for each message.
-struct Clock {
-    iterations: u64,
-    /// The times of the messages so far, in nanoseconds.
-    times: Vec<f64>,
-}
-
-/// The calls for one message are timed in so many batches, of which the median counts: others use the machine, too.
-const BATCHES: u64 = 11;
-
-impl Clock {
-    fn new(iterations: u64) -> Clock {
-        Clock { iterations, times: Vec::new() }
-    }
-
-    fn all_but_last(&mut self, mut work: impl FnMut()) {
-        if self.iterations > 1 {
-            work();
-        }
-        let calls = self.iterations.saturating_sub(2);
-        let batches = calls.min(BATCHES);
-        let mut means: Vec<f64> = (0..batches)
-            .map(|batch| {
-                let calls = calls * (batch + 1) / batches - calls * batch / batches;
-                let start = Instant::now();
-                for _ in 0..calls {
-                    work();
-                }
-                start.elapsed().as_nanos() as f64 / calls as f64
-            })
-            .collect();
-        means.sort_by(f64::total_cmp);
-        self.times.extend(means.get(means.len() / 2));
-    }
-
-    /// The last call, the one whose result is wanted. Its time counts where there is no other.
-    fn last<T>(&mut self, work: impl FnOnce() -> T) -> T {
-        let start = Instant::now();
-        let result = work();
-        if self.iterations <= 2 {
-            self.times.push(start.elapsed().as_nanos() as f64);
-        }
-        result
-    }
-
-    fn mean(&self) -> f64 {
-        self.times.iter().sum::<f64>() / self.times.len().max(1) as f64
-    }
-}
-
 impl Ran {
-    fn first_error(&self) -> Option<(usize, &str)> {
+    /// The first message that could not be decoded or encoded, and why.
+    pub fn first_error(&self) -> Option<(usize, &str)> {
         self.results.iter().enumerate().find_map(|(at, result)| match result {
             Err(error) => Some((at, &**error)),
             Ok(Made { wire: Err(error), .. }) => Some((at, &**error)),

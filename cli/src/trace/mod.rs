@@ -1,7 +1,7 @@
 //! `protojit jit-trace`: what is compiled, how large it is, which engine ran, and why not where it did not.
 
 mod advice;
-mod measure;
+pub mod measure;
 mod report;
 
 use protojit::descriptors::MessageDescriptor;
