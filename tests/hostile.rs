@@ -3,7 +3,7 @@
 
 #![cfg(feature = "jit")]
 
-use protojit::{Arena, DecodeErrorKind, Limits, MessageType, Runtime};
+use protojit::{Arena, DecodeErrorKind, DecodeOptions, Limits, MessageType, Runtime};
 use protojit_core::wire::{WireType, push_varint, tag};
 use protojit_testing::dump::dump;
 use protojit_testing::inputs::Inputs;
@@ -187,6 +187,39 @@ fn groups_and_message_sets_end_at_the_depth_limit() {
         let expected = (depth > limit).then_some(DecodeErrorKind::DepthLimit);
         assert_eq!(kind(&checker.check(&types, &input)), expected, "{depth}");
     }
+}
+
+/// However small the number and the value, also where unknown fields are dropped without being looked at.
+#[test]
+fn tags_have_at_most_five_bytes() {
+    let mut checker = Checker::new();
+    for name in ["Tags", "Leaf", "Empty", "Optional", "Repeated", "Maps", "Extended"] {
+        for keep_unknown in [true, false] {
+            let options = DecodeOptions { keep_unknown, ..DecodeOptions::default() };
+            let types = kinds(name).map(|ty| ty.with_decode_options(options));
+            for number in [1u32, 2, 15, 16, 60, 2047, 2048, 18_001, 262_144, 1 << 21, (1 << 28) + 3, (1 << 29) - 1] {
+                for (wire_type, value) in [(0, vec![1]), (1, vec![0; 8]), (2, vec![1, 0x40]), (5, vec![0; 4])] {
+                    let mut tag = Vec::new();
+                    push_varint(u64::from(number << 3 | wire_type), &mut tag);
+                    for len in tag.len()..=10 {
+                        let mut overlong = tag.clone();
+                        overlong.resize(len, 0);
+                        overlong[..len - 1].iter_mut().for_each(|byte| *byte |= 0x80);
+                        let input = [&overlong[..], &value].concat();
+                        for input in [
+                            input.clone(),
+                            [field(70_000, &[0; 1100]), input.clone(), field(70_000, &[0; 90])].concat(),
+                        ] {
+                            let found = kind(&checker.check(&types, &input));
+                            let refused = found == Some(DecodeErrorKind::InvalidTag);
+                            assert_eq!(refused, len > 5, "{name}.{number}, {keep_unknown}, {overlong:x?}: {found:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    println!("{:?}", checker.seen);
 }
 
 #[test]

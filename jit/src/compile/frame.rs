@@ -5,7 +5,7 @@ use cranelift_codegen::ir::{Block, Function, InstBuilder, JumpTableData, Value, 
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Switch};
 use protojit_core::memory::slots::Storage;
 use protojit_core::program::{Cardinality, DecodeOp, DecodeProgram, SlotPresence};
-use protojit_core::wire::{MAX_FIELD_NUMBER, WireType, tag};
+use protojit_core::wire::{MAX_FIELD_NUMBER, MAX_TAG_LEN, WireType, tag};
 use protojit_interp::decode::context::{CLOSED_BY_GROUP, DecodeCtx};
 
 use super::code::{Built, Code, Kept, MEM, Part, Plan, arguments, c_signature};
@@ -375,7 +375,15 @@ impl Frame<'_, '_> {
             // As any varint; what is longer than five bytes or 32 bits is no tag that is accepted.
             let [p] = self.switch_to(longer);
             let (value, behind) = self.swar_varint(p, 0);
-            let high = self.b.ins().ushr_imm_u(value, 32);
+            let mut high = self.b.ins().ushr_imm_u(value, 32);
+            if skips.is_some() {
+                // And none that is skipped, however small its number.
+                let len = self.b.ins().isub(behind, p);
+                let most = self.constant(MAX_TAG_LEN as i64);
+                let long = self.compare(IntCC::UnsignedGreaterThan, len, most);
+                let long = self.b.ins().uextend(types::I64, long);
+                high = self.b.ins().bor(high, long);
+            }
             let small = self.b.create_block();
             self.branch(high, (unknown, &[p]), (small, &[]));
             self.b.switch_to_block(small);
