@@ -333,7 +333,10 @@ impl Runtime {
     }
 
     fn add(&self, set: (usize, u64), descriptors: Descriptors, started: Instant) -> Schema {
-        let schema = Schema::new(self.clone(), descriptors, started.elapsed());
+        let time = started.elapsed();
+        let (messages, bytes) = (descriptors.data().messages.len(), descriptors.data().raw.len());
+        tracing::debug!(messages, bytes, micros = time.as_micros() as u64, "a schema was registered");
+        let schema = Schema::new(self.clone(), descriptors, time);
         let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         schemas.retain(|registered| registered.schema.strong_count() > 0);
         schemas.push(Registered { set, schema: Arc::downgrade(schema.inner()) });
