@@ -12,6 +12,7 @@ fn version(runtime: &Runtime, number: u32) -> Result<Schema, Box<dyn Error>> {
     Ok(runtime.register(&set)?)
 }
 
+/// Runs the example; the tests do, too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let (runtime, registry) = (Runtime::from_env(), Registry::new());
     registry.replace("config", version(&runtime, 1)?);

@@ -27,6 +27,7 @@ fn call(
     Ok(output.wire_to_json(&backend(&request), &options, &mut response).map(|()| response))
 }
 
+/// Runs the example; the tests do, too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let text = "syntax = \"proto3\"; package shop; import \"google/protobuf/timestamp.proto\";
         message Ask { string sku = 1; uint32 count = 2; }

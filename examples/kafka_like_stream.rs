@@ -47,6 +47,7 @@ impl Reader {
     }
 }
 
+/// Runs the example; the tests do, too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::from_env();
     let order = load(&runtime, registered(2).ok_or("the reader's own schema")?)?;

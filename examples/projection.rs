@@ -15,6 +15,7 @@ fn nanoseconds(ty: &MessageType, input: &[u8]) -> Result<u128, Box<dyn Error>> {
     Ok(begun.elapsed().as_nanos() / rounds)
 }
 
+/// Runs the example; the tests do, too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let set = ProtoSources::new().include("examples").compile(["hello.proto"])?;
     let person = Runtime::from_env().register(&set)?.message("hello.Person")?;

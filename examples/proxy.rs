@@ -5,6 +5,7 @@ use std::error::Error;
 use protojit::{Arena, EncodeBuffer, Rest, Runtime};
 use protojit_source::ProtoSources;
 
+/// Runs the example; the tests do, too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     // What the proxy knows of the messages that go through it.
     let text = "syntax = \"proto3\"; message Request { string tenant = 1; int32 hops = 2; Body body = 3; }

@@ -11,6 +11,7 @@ fn version(runtime: &Runtime, fields: &str) -> Result<MessageType, Box<dyn Error
     Ok(runtime.register(&set)?.message("Event")?)
 }
 
+/// Runs the example; the tests do, too.
 pub fn main() -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::from_env();
     let versions = [

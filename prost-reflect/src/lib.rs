@@ -17,7 +17,7 @@
 //! let message = person.decode_owned(b"\x0a\x03Ada")?;
 //! let dynamic = person.to_dynamic(message.as_ref(), &descriptor)?;
 //! assert_eq!(dynamic.get_field_by_name("name").unwrap().as_str(), Some("Ada"));
-//! assert_eq!(person.from_dynamic(&dynamic)?, message);
+//! assert_eq!(person.read_dynamic(&dynamic)?, message);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -79,7 +79,7 @@ pub trait MessageTypeExt {
     ///
     /// # Errors
     /// It is of another type.
-    fn from_dynamic(&self, message: &DynamicMessage) -> Result<Message, DecodeError>;
+    fn read_dynamic(&self, message: &DynamicMessage) -> Result<Message, DecodeError>;
 
     /// The message as one of a generated type.
     ///
@@ -89,7 +89,7 @@ pub trait MessageTypeExt {
     /// use protojit_prost_reflect::MessageTypeExt;
     ///
     /// let ty = protojit::Runtime::new().register(&set)?.message("google.protobuf.Timestamp")?;
-    /// let message = ty.from_prost(&prost_types::Timestamp { seconds: 7, nanos: 9 })?;
+    /// let message = ty.read_prost(&prost_types::Timestamp { seconds: 7, nanos: 9 })?;
     /// assert_eq!(message.as_ref().get(ty.shape().i64("seconds")?), 7);
     /// let again: prost_types::Timestamp = ty.to_prost(message.as_ref())?;
     /// assert_eq!((again.seconds, again.nanos), (7, 9));
@@ -104,7 +104,7 @@ pub trait MessageTypeExt {
     ///
     /// # Errors
     /// It is of another type.
-    fn from_prost<M: prost::Message>(&self, message: &M) -> Result<Message, DecodeError>;
+    fn read_prost<M: prost::Message>(&self, message: &M) -> Result<Message, DecodeError>;
 }
 
 impl MessageTypeExt for MessageType {
@@ -116,7 +116,7 @@ impl MessageTypeExt for MessageType {
         Ok(DynamicMessage::decode(descriptor.clone(), &self.encode_to_vec(message)?[..])?)
     }
 
-    fn from_dynamic(&self, message: &DynamicMessage) -> Result<Message, DecodeError> {
+    fn read_dynamic(&self, message: &DynamicMessage) -> Result<Message, DecodeError> {
         self.decode_owned(&message.encode_to_vec())
     }
 
@@ -124,7 +124,7 @@ impl MessageTypeExt for MessageType {
         Ok(M::decode(&self.encode_to_vec(message)?[..])?)
     }
 
-    fn from_prost<M: prost::Message>(&self, message: &M) -> Result<Message, DecodeError> {
+    fn read_prost<M: prost::Message>(&self, message: &M) -> Result<Message, DecodeError> {
         self.decode_owned(&message.encode_to_vec())
     }
 }

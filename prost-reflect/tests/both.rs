@@ -17,7 +17,7 @@ fn messages_cross_and_come_back() {
         let message = ty.decode_owned(&bytes).unwrap();
         let dynamic = ty.to_dynamic(message.as_ref(), &descriptor).unwrap();
         assert_eq!(dynamic, DynamicMessage::decode(descriptor.clone(), &bytes[..]).unwrap());
-        assert_eq!(ty.from_dynamic(&dynamic).unwrap(), message);
+        assert_eq!(ty.read_dynamic(&dynamic).unwrap(), message);
     }
 }
 
