@@ -37,13 +37,7 @@ pub fn native_isa(cpu: Cpu, verify: bool) -> Result<OwnedTargetIsa, JitError> {
     for (name, value) in wanted {
         flags.set(name, value).map_err(|error| JitError::Host(error.to_string()))?;
     }
-    #[cfg_attr(not(target_arch = "aarch64"), expect(unused_mut))]
-    let mut builder =
+    let builder =
         cranelift_native::builder_with_options(cpu == Cpu::Host).map_err(|error| JitError::Host(error.to_owned()))?;
-    // Landing pads for indirect branches, where the processor checks them; the pages are marked when they are sealed.
-    #[cfg(target_arch = "aarch64")]
-    if cpu == Cpu::Host && std::arch::is_aarch64_feature_detected!("bti") {
-        builder.enable("use_bti").map_err(|error| JitError::Host(error.to_string()))?;
-    }
     builder.finish(Flags::new(flags)).map_err(|error| JitError::Host(error.to_string()))
 }
