@@ -325,6 +325,13 @@ fn readers_see_the_old_schema_or_the_new_one() {
     assert_eq!(runtime.trace().arena.unwrap().in_use, 1 << 16, "of the code only the stubs are left");
 }
 
+/// Pages of memory that the process has.
+#[cfg(target_os = "linux")]
+fn resident_pages() -> usize {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
 /// Rounds of the stress test: `PROTOJIT_TEST_ROUNDS`, else some seconds' worth.
 fn rounds() -> usize {
     std::env::var("PROTOJIT_TEST_ROUNDS").map_or(3_000, |value| value.parse().expect("a number"))
@@ -356,7 +363,7 @@ fn registering_and_dropping_disturbs_nobody_and_leaves_nothing() {
                 }
             });
         }
-        let mut high_water = 0;
+        let (mut high_water, mut resident) = (0, 0);
         for round in 0..rounds {
             let schema = runtime.register(&many::version(round)).unwrap();
             let ty = schema.message("order.Order").unwrap();
@@ -367,7 +374,13 @@ fn registering_and_dropping_disturbs_nobody_and_leaves_nothing() {
             if round == 100 {
                 high_water = runtime.trace().arena.unwrap().high_water;
             }
+            if round == rounds / 2 {
+                resident = resident_pages();
+            }
         }
+        // Other tests of this process come and go beside it, with a few megabytes.
+        let grown = resident_pages().saturating_sub(resident);
+        assert!(grown < 8 << 10, "{grown} pages more than half-way");
         done.store(true, Ordering::Relaxed);
         if rounds > 100 {
             assert_eq!(runtime.trace().arena.unwrap().high_water, high_water, "the code arena grew");
