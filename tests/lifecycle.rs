@@ -325,10 +325,9 @@ fn readers_see_the_old_schema_or_the_new_one() {
     assert_eq!(runtime.trace().arena.unwrap().in_use, 1 << 16, "of the code only the stubs are left");
 }
 
-/// Pages of memory that the process has.
-#[cfg(target_os = "linux")]
+/// Pages of memory that the process has; 0 where nobody says.
 fn resident_pages() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let Ok(statm) = std::fs::read_to_string("/proc/self/statm") else { return 0 };
     statm.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
