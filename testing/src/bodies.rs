@@ -1,6 +1,6 @@
 //! What is done with bytes from a fuzzer: every input is a valid case, and what must not happen panics.
 //!
-//! The first three bytes of all but descriptor sets choose the schema, the message and the options ([`Choice`]); the rest is the input
+//! The first three bytes of all but descriptor sets choose the schema, the message and the options (`Choice`); the rest is the input
 //! of that message type. So mutated inputs stay inputs of the same type, and a corpus can be made by hand.
 
 use std::cell::RefCell;
