@@ -1,5 +1,5 @@
 //! Compiled code is what runs, and it stays the size it is. Over thousands of decodes and encodes of each construct on its own, of
-//! each message of the examples, of the conformance suite and of the tests' schemas, no call is the interpreter's; and blocks, helper
+//! each message of the examples, of the conformance suite and of the tests' schemas, whole and projected, no call is the interpreter's; and blocks, helper
 //! call sites and bytes of the code stay near those of `tests/snapshots`. The gate is also seen to fail: with the engine
 //! off, in an arena too small, and when one construct alone is made to fall back.
 //!
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use protojit::{
     Arena, Cpu, DecodeOptions, Direction, EncodeBuffer, EncodeOptions, Engine, EngineUsed, MessageType, ProgramTrace,
-    Runtime, RuntimeBuilder, Schema,
+    Rest, Runtime, RuntimeBuilder, Schema,
 };
 use protojit_core::schema::model::{FieldDef, FieldKind, MessageId, Presence};
 use protojit_core::wire::{WireType, push_varint, tag};
@@ -192,7 +192,22 @@ fn gate(builder: RuntimeBuilder, subject: &Subject, only: Option<&str>) -> Resul
             let encode = EncodeOptions { check_required: false, ..EncodeOptions::default() };
             ty = ty.with_decode_options(decode).with_encode_options(encode);
         }
-        let done = exercise(&ty, &payloads(&subject.name, &schema, message.id(), &mut rng))?;
+        let payloads = payloads(&subject.name, &schema, message.id(), &mut rng);
+        let mut done = exercise(&ty, &payloads)?;
+        // Every other field, with the rest skipped and with the rest kept.
+        let some = schema.descriptors().data().fields_of(message.id()).into_iter().step_by(2);
+        let some: Vec<String> = some.map(|(_, field)| field.number.to_string()).collect();
+        // Counts are gone with the type they are of.
+        let mut kept = Vec::new();
+        for rest in [Rest::Drop, Rest::Keep] {
+            let shape = ty.project_with(&some, rest).map_err(|error| error.to_string())?;
+            let projected = ty.bind(&shape).map_err(|error| error.to_string())?;
+            let more = exercise(&projected, &payloads[payloads.len().saturating_sub(4)..])?;
+            done.decodes += more.decodes;
+            done.encodes += more.encodes;
+            done.may_finish += more.may_finish;
+            kept.push(projected);
+        }
         if done.decodes < LEAST_CALLS || done.encodes < LEAST_CALLS {
             return Err(format!("{}: {} calls prove too little", message.full_name(), done.decodes));
         }
