@@ -106,13 +106,12 @@ fn messages_are_read_by_many_threads() {
         }
         // Meanwhile the arena is used by the thread that has it.
         let mut decoded = 0;
-        while reads.load(Ordering::Relaxed) < 40 {
+        while reads.load(Ordering::Relaxed) < 40 || decoded <= 100 {
             for (ty, (_, input)) in types.iter().zip(&inputs) {
                 decoded += usize::from(decoded < 20_000 && ty.decode(input, &arena).is_ok());
             }
         }
         done.store(true, Ordering::Relaxed);
-        assert!(decoded > 100);
     });
     // A message goes with its memory to another thread, and ends there.
     std::thread::spawn(move || {
