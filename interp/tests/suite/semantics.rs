@@ -515,7 +515,7 @@ fn required_fields_are_found_missing() {
     missing(w().varint(1, 1).len(2, []), "R.n.s");
     missing(full().len(3, n()), "R.r.a");
     missing(full().len(4, full()).len(4, w().varint(1, 1)), "R.l.n");
-    missing(full().len(5, w().len(2, full())).len(5, w().varint(1, 1)), "R.m.a");
+    missing(full().len(5, w().len(2, full())).len(5, w().varint(1, 1)), "R.m.value.a");
     missing(full().len(100, w()), "R.[t.ext].a");
     // A later occurrence may bring it.
     ok(&program, w().varint(1, 1).len(2, []).len(2, w().len(1, "s")));
