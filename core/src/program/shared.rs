@@ -32,7 +32,7 @@ pub(super) type Fingerprint = u128;
 /// use protojit_core::schema::Schema;
 /// // A file descriptor set: message "P" with "string n = 1".
 /// let set = b"\x0a\x1b\x0a\x01f\x22\x0e\x0a\x01P\x12\x09\x0a\x01n\x18\x01 \x01(\x09b\x06proto3";
-/// let (one, two) = (Schema::from_descriptor_set(set)?, Schema::from_descriptor_set(set)?);
+/// let (one, two) = (Schema::from_descriptor_set(&set[..])?, Schema::from_descriptor_set(&set[..])?);
 /// let shared = Arc::new(SharedPrograms::new());
 /// let first = Programs::sharing(one.shared().clone(), shared.clone());
 /// let second = Programs::sharing(two.shared().clone(), shared);
