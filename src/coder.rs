@@ -71,7 +71,7 @@ mod with_jit {
     use protojit_jit::compile::Program;
     use protojit_jit::stubs::{EncodeThunk, EntryThunk, Stubs};
 
-    use crate::code::CodeCache;
+    use crate::code_cache::CodeCache;
     use crate::schema::SchemaInner;
 
     /// What compilation needs to know of a kind of program.

@@ -24,7 +24,7 @@
 mod background;
 mod batch;
 #[cfg(feature = "jit")]
-mod code;
+mod code_cache;
 mod code_text;
 #[cfg(feature = "codec")]
 mod codec;

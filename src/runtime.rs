@@ -34,20 +34,28 @@ pub struct Runtime {
 #[derive(Debug)]
 pub(crate) struct RuntimeInner {
     pub(crate) options: RuntimeBuilder,
-    schemas: Mutex<Vec<Registered>>,
+    schemas: Mutex<Schemas>,
     failures: Mutex<BTreeMap<&'static str, u64>>,
     /// Equal messages of several schemas have one program, and one compiled function.
     pub(crate) programs: Arc<SharedPrograms>,
     #[cfg(feature = "jit")]
-    pub(crate) decode_code: Arc<crate::code::SharedCode<protojit_core::program::DecodeProgram>>,
+    pub(crate) decode_code: Arc<crate::code_cache::SharedCode<protojit_core::program::DecodeProgram>>,
     #[cfg(feature = "jit")]
-    pub(crate) encode_code: Arc<crate::code::SharedCode<protojit_core::program::EncodeProgram>>,
+    pub(crate) encode_code: Arc<crate::code_cache::SharedCode<protojit_core::program::EncodeProgram>>,
     #[cfg(feature = "jit")]
     pub(crate) background: crate::background::Background,
     #[cfg(feature = "jit")]
     compiler: OnceLock<Result<protojit_jit::compile::Compiler, Fallback>>,
     #[cfg(not(feature = "jit"))]
     no_compiler: OnceLock<Fallback>,
+}
+
+/// The schemas that were registered and may still be alive.
+#[derive(Debug, Default)]
+struct Schemas {
+    all: Vec<Registered>,
+    /// At how many the dropped ones are looked for: twice as many as were left the last time.
+    full: usize,
 }
 
 /// A schema that may still be alive, by the length and hash of its descriptor set.
@@ -338,14 +346,17 @@ impl Runtime {
         tracing::debug!(messages, bytes, micros = time.as_micros() as u64, "a schema was registered");
         let schema = Schema::new(self.clone(), descriptors, time);
         let mut schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        schemas.retain(|registered| registered.schema.strong_count() > 0);
-        schemas.push(Registered { set, schema: Arc::downgrade(schema.inner()) });
+        if schemas.all.len() >= schemas.full {
+            schemas.all.retain(|registered| registered.schema.strong_count() > 0);
+            schemas.full = (schemas.all.len() * 2).max(8);
+        }
+        schemas.all.push(Registered { set, schema: Arc::downgrade(schema.inner()) });
         schema
     }
 
     fn registered(&self, set: (usize, u64), bytes: &[u8]) -> Option<Schema> {
         let schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        let candidates = schemas.iter().filter(|registered| registered.set == set);
+        let candidates = schemas.all.iter().filter(|registered| registered.set == set);
         let candidates: Vec<_> = candidates.filter_map(|registered| registered.schema.upgrade()).collect();
         // A schema whose last handle this turns out to be takes its time to drop.
         drop(schemas);
@@ -359,7 +370,7 @@ impl Runtime {
 
     pub(crate) fn live_schemas(&self) -> Vec<Arc<SchemaInner>> {
         let schemas = self.inner.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        schemas.iter().filter_map(|registered| registered.schema.upgrade()).collect()
+        schemas.all.iter().filter_map(|registered| registered.schema.upgrade()).collect()
     }
 }
 

@@ -62,9 +62,9 @@ impl Types {
 pub(crate) struct SchemaInner {
     // Compiled code goes first when this is dropped; the runtime, which owns the arena, last.
     #[cfg(feature = "jit")]
-    pub(crate) decode_code: crate::code::CodeCache<protojit_core::program::DecodeProgram>,
+    pub(crate) decode_code: crate::code_cache::CodeCache<protojit_core::program::DecodeProgram>,
     #[cfg(feature = "jit")]
-    pub(crate) encode_code: crate::code::CodeCache<protojit_core::program::EncodeProgram>,
+    pub(crate) encode_code: crate::code_cache::CodeCache<protojit_core::program::EncodeProgram>,
     pub(crate) types: Mutex<Types>,
     pub(crate) programs: Programs,
     pub(crate) descriptors: Descriptors,
@@ -78,9 +78,9 @@ impl Schema {
         Schema {
             inner: Arc::new(SchemaInner {
                 #[cfg(feature = "jit")]
-                decode_code: crate::code::CodeCache::sharing(runtime.inner.decode_code.clone()),
+                decode_code: crate::code_cache::CodeCache::sharing(runtime.inner.decode_code.clone()),
                 #[cfg(feature = "jit")]
-                encode_code: crate::code::CodeCache::sharing(runtime.inner.encode_code.clone()),
+                encode_code: crate::code_cache::CodeCache::sharing(runtime.inner.encode_code.clone()),
                 types: Mutex::default(),
                 programs: Programs::sharing(descriptors.shared().clone(), runtime.inner.programs.clone()),
                 descriptors,

@@ -6,7 +6,7 @@ use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex};
 
 use protojit::{Engine, Runtime};
-use protojit_testing::schemas;
+use protojit_testing::{many, schemas};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -89,4 +89,31 @@ fn fallbacks() {
         runtime.register(&set).unwrap().message("hello.Person").unwrap();
     });
     find(&lines, &["WARN", "interpreted", "arena-"]);
+}
+
+#[test]
+fn the_first_message_of_a_reason_is_a_warning_and_the_others_are_counted() {
+    let runtime = Runtime::builder().engine(Engine::Jit).max_compiled_fields(2).build();
+    let lines = heard(|| {
+        for number in 0..5 {
+            runtime.register(&many::version(number)).unwrap().message("order.Order").unwrap().compile().unwrap_err();
+        }
+    });
+    let warnings: Vec<_> = lines.iter().filter(|line| line.starts_with("WARN") || line.starts_with("ERROR")).collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    find(&lines, &["WARN", "message-too-large", "order.Order", "bound of 2"]);
+    // Encode is not asked for where decode failed.
+    assert_eq!(runtime.trace().failures["message-too-large"], 5);
+}
+
+#[test]
+fn a_runtime_that_compiles_and_one_that_is_not_to_warn_of_nothing() {
+    let lines = heard(|| {
+        for engine in [Engine::Jit, Engine::Interp] {
+            let runtime = Runtime::builder().engine(engine).build();
+            let ty = runtime.register(&many::version(0)).unwrap().message("order.Order").unwrap();
+            ty.encode_to_vec(ty.new_message().as_ref()).unwrap();
+        }
+    });
+    assert!(!lines.iter().any(|line| line.starts_with("WARN") || line.starts_with("ERROR")), "{lines:#?}");
 }

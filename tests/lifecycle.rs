@@ -177,6 +177,15 @@ fn versions_that_share_come_and_go_on_several_threads() {
     assert_eq!(trace.arena.unwrap().in_use, 1 << 16, "of the code only the stubs are left");
 }
 
+/// A message still goes both ways, and the trace gives this reason for both, counted once each.
+fn check_fallback(runtime: &Runtime, reason: &'static str) {
+    let ty = runtime.register(&many::version(0)).unwrap().message("order.Order").unwrap();
+    assert_eq!(round_trip(&ty, &order(3)), order(3));
+    let trace = runtime.trace();
+    assert_eq!(trace.failures.iter().map(|(&reason, &count)| (reason, count)).collect::<Vec<_>>(), [(reason, 2)]);
+    assert!(trace.programs.iter().all(|row| row.reason == Some(reason)), "{:?}", trace.programs);
+}
+
 #[test]
 fn every_failure_leaves_a_reason_a_count_and_a_working_runtime() {
     let reasons = [
@@ -187,12 +196,7 @@ fn every_failure_leaves_a_reason_a_count_and_a_working_runtime() {
     ];
     for (builder, reason) in reasons {
         let runtime = builder.engine(Engine::Jit).build();
-        let schema = runtime.register(&many::version(0)).unwrap();
-        let ty = schema.message("order.Order").unwrap();
-        assert_eq!(round_trip(&ty, &order(3)), order(3));
-        let trace = runtime.trace();
-        assert_eq!(trace.failures.iter().map(|(&reason, &count)| (reason, count)).collect::<Vec<_>>(), [(reason, 2)]);
-        assert!(trace.programs.iter().all(|row| row.reason == Some(reason)), "{:?}", trace.programs);
+        check_fallback(&runtime, reason);
     }
 }
 
@@ -212,11 +216,7 @@ fn every_step_of_the_arena_can_fail() {
     ];
     for (plan, reason) in plans {
         let runtime = Runtime::builder().engine(Engine::Jit).arena_faults(plan).build();
-        let ty = runtime.register(&many::version(0)).unwrap().message("order.Order").unwrap();
-        assert_eq!(round_trip(&ty, &order(3)), order(3));
-        let trace = runtime.trace();
-        assert_eq!(trace.failures.iter().map(|(&reason, &count)| (reason, count)).collect::<Vec<_>>(), [(reason, 2)]);
-        assert!(trace.programs.iter().all(|row| row.reason == Some(reason)), "{:?}", trace.programs);
+        check_fallback(&runtime, reason);
     }
     // What fails once is compiled the next time it is registered.
     let once = FaultPlan::none().fail(Step::Seal, 1, 1);
@@ -241,12 +241,8 @@ fn a_compiler_that_refuses_or_panics_costs_the_message_only() {
     };
     for (refuse, reason) in [(refused as fn(&FieldDef) -> bool, "refused"), (panics, "compiler-panic")] {
         let runtime = Runtime::builder().engine(Engine::Jit).refuse_fields(refuse).build();
-        let ty = runtime.register(&many::version(0)).unwrap().message("order.Order").unwrap();
-        assert_eq!(round_trip(&ty, &order(3)), order(3));
-        let trace = runtime.trace();
-        assert_eq!(trace.failures.iter().map(|(&reason, &count)| (reason, count)).collect::<Vec<_>>(), [(reason, 2)]);
-        assert!(trace.programs.iter().all(|row| row.reason == Some(reason)), "{:?}", trace.programs);
-        assert_eq!(trace.arena.unwrap().in_use, 1 << 16, "the stubs");
+        check_fallback(&runtime, reason);
+        assert_eq!(runtime.trace().arena.unwrap().in_use, 1 << 16, "the stubs");
     }
 }
 

@@ -62,19 +62,28 @@ pub unsafe extern "C" fn pj_arena_free(arena: *mut PjArena) -> bool {
     handles::free(arena)
 }
 
+/// Does something with an arena that cannot fail; false where it is no live arena.
+///
+/// # Safety
+/// No other thread uses the arena now.
+unsafe fn told(arena: *const PjArena, what: impl FnOnce(&mut Arena)) -> bool {
+    let work = || {
+        // SAFETY: as the caller promises.
+        what(unsafe { get(arena)?.get() });
+        Ok(())
+    };
+    // SAFETY: there is nothing to write.
+    unsafe { run(ptr::null_mut(), work) }.is_some()
+}
+
 /// Ends all messages in the arena and keeps its memory for the next; false where it is no live arena.
 ///
 /// # Safety
 /// No other thread uses the arena now; its messages are not used again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pj_arena_reset(arena: *mut PjArena) -> bool {
-    let work = || {
-        // SAFETY: as the caller promises.
-        unsafe { get(arena)?.get() }.reset();
-        Ok(())
-    };
-    // SAFETY: there is nothing to write.
-    unsafe { run(ptr::null_mut(), work) }.is_some()
+    // SAFETY: as the caller promises.
+    unsafe { told(arena, Arena::reset) }
 }
 
 /// Bytes handed out since the last reset; 0 where it is no live arena.
@@ -93,13 +102,8 @@ pub unsafe extern "C" fn pj_arena_used(arena: *const PjArena) -> usize {
 /// No other thread uses the arena now.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pj_arena_flush_counts(arena: *const PjArena) -> bool {
-    let work = || {
-        // SAFETY: as the caller promises.
-        unsafe { get(arena)?.get() }.flush_counts();
-        Ok(())
-    };
-    // SAFETY: there is nothing to write.
-    unsafe { run(ptr::null_mut(), work) }.is_some()
+    // SAFETY: as the caller promises.
+    unsafe { told(arena, |arena| arena.flush_counts()) }
 }
 
 /// `size` zero bytes of the arena, aligned to eight: zeros are an empty message, list or cold part, to be filled by layout. Null after an
